@@ -1,0 +1,62 @@
+"""The settings of a run: their schema, where they come from, and what is wrong with them."""
+
+from cotrain.config.faults import ConfigurationError, Fault, show
+from cotrain.config.keys import nearest
+from cotrain.config.loading import DEFAULT_PRESET, Preset, load_config, presets
+from cotrain.config.machines import ClusterSettings, PoolSettings, SandboxSettings
+from cotrain.config.overrides import overridden, parse_assignments
+from cotrain.config.resolved import Change, config_from_json, difference, replaced
+from cotrain.config.schema import (
+    SCRIPTED_PREFIX,
+    TEAM_METHODS,
+    TRAINING_METHODS,
+    AlgorithmSettings,
+    Config,
+    EnvironmentSettings,
+    EvaluationSettings,
+    LimitsSettings,
+    LoggingSettings,
+    Method,
+    ModelSettings,
+    OptimizerSettings,
+    RoleSettings,
+    RunSettings,
+    SamplingSettings,
+    TeamSettings,
+)
+
+__all__ = [
+    "DEFAULT_PRESET",
+    "SCRIPTED_PREFIX",
+    "TEAM_METHODS",
+    "TRAINING_METHODS",
+    "AlgorithmSettings",
+    "Change",
+    "ClusterSettings",
+    "Config",
+    "ConfigurationError",
+    "EnvironmentSettings",
+    "EvaluationSettings",
+    "Fault",
+    "LimitsSettings",
+    "LoggingSettings",
+    "Method",
+    "ModelSettings",
+    "OptimizerSettings",
+    "PoolSettings",
+    "Preset",
+    "RoleSettings",
+    "RunSettings",
+    "SamplingSettings",
+    "SandboxSettings",
+    "TeamSettings",
+    "config_from_json",
+    "difference",
+    "load_config",
+    "nearest",
+    "overridden",
+    "parse_assignments",
+    "presets",
+    "replaced",
+    "show",
+]

@@ -1,0 +1,93 @@
+"""What no key says alone: combinations of values that contradict each other."""
+
+from collections.abc import Iterator
+
+from cotrain.config.faults import Fault, show
+from cotrain.config.schema import (
+    SCRIPTED_PREFIX,
+    TEAM_METHODS,
+    TRAINING_METHODS,
+    Config,
+    RoleSettings,
+)
+
+
+def conflicts(config: Config) -> list[Fault]:
+    """A fault for every contradiction; each names all keys that take part in it.
+
+    >>> from cotrain.config.schema import ModelSettings
+    >>> print(conflicts(Config(model=ModelSettings(lora_alpha=32.0)))[0])
+    model.lora_alpha = 32.0: must not be set without model.lora_rank
+    """
+    return [
+        *_without_baseline(config),
+        *_other_distribution(config),
+        *_alpha_without_rank(config),
+        *_roles_of_one_policy(config),
+        *_single_variant_of_a_team(config),
+    ]
+
+
+def _without_baseline(config: Config) -> Iterator[Fault]:
+    method = config.algorithm.method
+    if config.sampling.candidates == 1 and method in TRAINING_METHODS:
+        allowed = (
+            f"must be >= 2 with algorithm.method = {show(method)}, which compares a reply "
+            "with its siblings"
+        )
+        yield Fault("sampling.candidates", "1", allowed)
+
+
+def _other_distribution(config: Config) -> Iterator[Fault]:
+    sampling = config.sampling
+    neutral = {
+        "top_p": (sampling.top_p, 1.0),
+        "top_k": (sampling.top_k, 0),
+        "repetition_penalty": (sampling.repetition_penalty, 1.0),
+    }
+    for name, (value, required) in neutral.items():
+        if value != required:
+            allowed = (
+                f"must be {required}: training samples must come from the distribution that is "
+                "trained"
+            )
+            yield Fault(f"sampling.{name}", show(value), allowed)
+
+
+def _alpha_without_rank(config: Config) -> Iterator[Fault]:
+    ranks = [config.model.lora_rank, *(role.lora_rank for role in config.team.roles.values())]
+    adapters = config.team.policies == "lora_per_role" or any(rank is not None for rank in ranks)
+    if config.model.lora_alpha is not None and not adapters:
+        allowed = "must not be set without model.lora_rank"
+        yield Fault("model.lora_alpha", show(config.model.lora_alpha), allowed)
+
+
+def _roles_of_one_policy(config: Config) -> Iterator[Fault]:
+    if config.team.policies != "shared":
+        return
+    for name, role in config.team.roles.items():
+        for key, general in _own_weights(role).items():
+            allowed = (
+                'must not be set with team.policies = "shared": one policy plays all roles; '
+                f"set {general}"
+            )
+            yield Fault(f"team.roles.{name}.{key}", show(getattr(role, key)), allowed)
+
+
+def _own_weights(role: RoleSettings) -> dict[str, str]:
+    """The keys set for this role that only weights of its own can honour, and the general key."""
+    general = {"learning_rate": "optimizer.learning_rate", "lora_rank": "model.lora_rank"}
+    given = {key: other for key, other in general.items() if getattr(role, key) is not None}
+    if role.model is not None and not role.model.startswith(SCRIPTED_PREFIX):
+        given["model"] = "model.name"
+    return given
+
+
+def _single_variant_of_a_team(config: Config) -> Iterator[Fault]:
+    variant, method = config.environment.options.get("single"), config.algorithm.method
+    if variant is not None and method in TEAM_METHODS:
+        allowed = (
+            f"must not be set with algorithm.method = {show(method)}, which plays the team; "
+            "the single methods play this variant"
+        )
+        yield Fault("environment.options.single", show(variant), allowed)

@@ -1,0 +1,57 @@
+"""From the parts of a reward to the score of a candidate, and to the score of a whole episode."""
+
+import math
+from collections.abc import Sequence
+
+from cotrain.core.episode import Episode, EpisodeStatus, Group, Part
+
+
+def local_reward(parts: Sequence[Part], gate: float = 1.0) -> float:
+    """An agent's own reward, `gate * sum(weight * value)`; 0.0 without parts.
+
+    >>> local_reward([Part("format", 0.2, 1.0), Part("answer", 0.8, 0.5)])
+    0.6000000000000001
+    """
+    return gate * sum(part.weight * part.value for part in parts)
+
+
+def turn_score(team: float, parts: Sequence[Part], gate: float, team_weight: float) -> float | None:
+    """The score of one candidate, `alpha * team + local` (paper, Eq. 3; alpha = `team_weight`).
+
+    Returns None when the score is NaN or infinite: such a candidate is unscored, not worth 0.
+
+    >>> turn_score(0.5, [Part("format", 1.0, 1.0)], 1.0, team_weight=1.0)
+    1.5
+    """
+    score = team_weight * team + local_reward(parts, gate)
+    return score if math.isfinite(score) else None
+
+
+def episode_score(episode: Episode, agent: str, team_weight: float, max_turns: int) -> float | None:
+    """The score of a whole episode for one agent, one number for all of the agent's turns.
+
+    `alpha * max_t team_t + (1 / T) * sum_t local_t`, T the turn limit. `team_t` is the team value
+    of the turn's last phase (of its first followed agent, which is the same for all). Turns that a
+    success made unnecessary count local 1; turns lost otherwise count 0. An episode that ended for
+    an unscored reply has no score: it is a masked member for all of its agents.
+    """
+    if episode.status in UNSCORED_ENDINGS:
+        return None
+    team, local = 0.0, 0.0
+    for turn in episode.turns:
+        team = max(team, _team_value(turn.phases[-1].groups))
+        own = [g for phase in turn.phases for g in phase.groups if g.key.agent == agent]
+        local += sum(local_reward(c.local, c.gate) for g in own if (c := g.chosen) is not None)
+    if episode.success:
+        local += max_turns - len(episode.turns)
+    return team_weight * team + local / max_turns
+
+
+UNSCORED_ENDINGS = frozenset(
+    {EpisodeStatus.UNSCORED, EpisodeStatus.TIMEOUT, EpisodeStatus.ENVIRONMENT_ERROR}
+)
+
+
+def _team_value(groups: Sequence[Group]) -> float:
+    values = [c.team for group in groups if (c := group.chosen) is not None and c.team is not None]
+    return values[0] if values else 0.0

@@ -1,0 +1,1 @@
+"""Environments: pure rules over immutable states, the shipped ones and what checks them."""

@@ -1,0 +1,158 @@
+"""From a reply to the answer in it: thinking is hidden, the last valid `<answer>` tag counts.
+
+One tolerant parser a format, linear in the length of the reply. Only the reply is parsed, never a
+prompt, and nothing is ever evaluated.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, cast
+
+MOVES = ("Up", "Down", "Left", "Right")
+"""The canonical moves, in the order in which prompts name them."""
+
+_THINK_TAG = re.compile(r"<(/?)think>", re.IGNORECASE)
+_ANSWER_TAG = re.compile(r"<(/?)answer\s*>", re.IGNORECASE)
+_MOVE_OF = {
+    **{name.lower(): name for name in MOVES},
+    **{name[0].lower(): name for name in MOVES},
+    **dict(zip("↑↓←→⬆⬇⬅➡^v<>", MOVES * 3, strict=True)),
+}
+_ARROW = re.compile("([↑↓←→⬆⬇⬅➡^<>])")
+_RIGHT_ARROWS = ("→", "➡")
+_WORDS_BETWEEN_ARROWS = re.compile(r"\s*[a-z]+(?:\s*[→➡]\s*[a-z]+)+\s*", re.IGNORECASE)
+_EMOJI_STYLE = "\ufe0f"
+
+
+def hide_thinking(reply: str) -> str:
+    """The reply without its think blocks.
+
+    An unclosed `<think>` hides all that follows. A bare `</think>` hides all before it, since chat
+    templates often open the block in the prompt.
+
+    >>> hide_thinking("<think>Up?</think>Left")
+    '\\nLeft'
+    >>> hide_thinking("Up?</think>Left"), hide_thinking("Left<think>or Up")
+    ('Left', 'Left\\n')
+    """
+    shown: list[str] = []
+    place, thinking = 0, False
+    for tag in _THINK_TAG.finditer(reply):
+        closes = bool(tag[1])
+        if closes and not thinking:
+            shown.clear()
+        if not closes and not thinking:
+            shown += [reply[place : tag.start()], "\n"]
+        thinking = not closes
+        place = tag.end()
+    if not thinking:
+        shown.append(reply[place:])
+    return "".join(shown)
+
+
+def answers(reply: str) -> list[str]:
+    """The texts of all closed answer tags outside thinking, in order, blanks at the ends removed.
+
+    A tag that is opened anew before it is closed starts again there; an unclosed one is no answer.
+
+    >>> answers("<answer>Up</answer> no: <answer> Down </answer> or <answer>Left")
+    ['Up', 'Down']
+    """
+    shown = hide_thinking(reply)
+    found: list[str] = []
+    opened: int | None = None
+    for tag in _ANSWER_TAG.finditer(shown):
+        if not tag[1]:
+            opened = tag.end()
+        elif opened is not None:
+            found.append(shown[opened : tag.start()].strip())
+            opened = None
+    return found
+
+
+def last_answer(reply: str) -> str | None:
+    """The text of the last closed answer tag outside thinking, or None.
+
+    >>> last_answer("<think><answer>1</answer></think>"), last_answer("<ANSWER> 2 </ANSWER>")
+    (None, '2')
+    """
+    found = answers(reply)
+    return found[-1] if found else None
+
+
+def parse_moves(reply: str) -> tuple[str, ...] | None:
+    """The moves of the last answer tag that holds moves and nothing else, or None.
+
+    Words, letters or arrows in any case, separated by blanks, commas, `->` or list numbers; or a
+    list; or an object with one list. `→` is a move, except where it alone stands between words
+    (`Up → Left`): there it separates. An unknown word or an empty list makes a tag invalid.
+
+    >>> parse_moves("<answer>Up</answer> a wall. <answer>1. down 2. R</answer>")
+    ('Down', 'Right')
+    >>> parse_moves('<answer>{"moves": ["Up", "left"]}</answer> (form: <answer>[moves]</answer>)')
+    ('Up', 'Left')
+    >>> parse_moves("I would go up.") is None
+    True
+    """
+    read = (_moves_of_answer(answer) for answer in reversed(answers(reply)))
+    return next((moves for moves in read if moves), None)
+
+
+def format_moves(moves: Sequence[str]) -> str:
+    """The plainest reply that says these moves.
+
+    >>> format_moves(["Up", "Right"])
+    '<answer>Up Right</answer>'
+    """
+    return f"<answer>{' '.join(moves)}</answer>"
+
+
+def _moves_of_answer(answer: str) -> tuple[str, ...] | None:
+    text = _unfenced(answer)
+    if not text.startswith(("[", "{")):
+        return _moves_of_words(text)
+    try:
+        return _moves_of_json(json.loads(text))
+    except (ValueError, RecursionError):
+        is_list = text.startswith("[") and text.endswith("]")
+        return _moves_of_words(text[1:-1]) if is_list else None
+
+
+def _unfenced(answer: str) -> str:
+    if not answer.startswith("```"):
+        return answer
+    opening, newline, rest = answer.partition("\n")
+    body = rest if newline else opening.strip("`")
+    return body.partition("```")[0].strip()
+
+
+def _moves_of_json(value: Any) -> tuple[str, ...] | None:
+    inside = [value]
+    if isinstance(value, dict):
+        inside = list(cast("dict[str, Any]", value).values())
+    lists: list[list[Any]] = [item for item in inside if isinstance(item, list)]
+    if len(lists) != 1:
+        return None
+    moves: list[str] = []
+    for item in lists[0]:
+        parsed = _moves_of_words(item) if isinstance(item, str) else None
+        if not parsed:
+            return None
+        moves.extend(parsed)
+    return tuple(moves)
+
+
+def _moves_of_words(text: str) -> tuple[str, ...] | None:
+    text = text.replace("->", " ").replace(",", " ").replace(_EMOJI_STYLE, "")
+    if _WORDS_BETWEEN_ARROWS.fullmatch(text):
+        for arrow in _RIGHT_ARROWS:
+            text = text.replace(arrow, " ")
+    words = (_without_number(word) for word in _ARROW.sub(r" \1 ", text).split())
+    moves = [_MOVE_OF.get(word.strip("\"'`").lower(), "") for word in words if word]
+    return tuple(moves) if all(moves) else None
+
+
+def _without_number(word: str) -> str:
+    rest = word.lstrip("0123456789")
+    return rest[1:] if rest != word and rest.startswith((".", ")")) else word

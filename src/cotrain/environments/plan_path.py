@@ -1,0 +1,289 @@
+"""Plan-Path: a team of two leads an agent over a grid of blocked cells to the goal.
+
+    A . . #      the agent A may move Up, Down, Left, Right over free cells
+    # . # .      G is the goal, # is blocked
+    . . . G      here Right, Down, Down, Right, Right solves the task
+
+Each turn the proposer writes a list of moves, which is recorded but not played. Then the planner
+sees the list with the cell where it ends and its first illegal move, and writes the list that is
+played: in order, until the goal is reached or a move is illegal. The episode is done at the goal.
+
+With d the shortest distance to the goal (d_0 at the start, d before a list and d' after it), b the
+smallest distance reached so far, and n the number of moves given:
+
+    team              1 at the goal, else 0.9 max(0, b - d') / d_0; a proposal earns the team value
+                      that it would earn if it were played
+    planner's own     0.1 format + 0.1 all moves legal + 0.8 efficiency, with m = max(d, n):
+                      0.5 max(0, d - d') / m short of the goal, 0.5 + 0.5 d / m at the goal
+    proposer's own    0.1 format + 0.1 all moves legal + 0.8 team value
+
+`reward = "paper"` has team max(0, d - d') / d_0 and, as the planner's efficiency, the share of its
+moves that lie on a shortest path: a walk to and fro then earns without end.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from types import MappingProxyType
+from typing import ClassVar, Literal
+
+from cotrain.config.faults import ConfigurationError, Fault, show
+from cotrain.core.episode import Evidence, Message, Part, Task
+from cotrain.environments.base import Environment, Outcome, Role
+from cotrain.environments.grid import Grid, Walk, draw_grid, shortest_path, walk
+from cotrain.environments.options import require, require_one_of
+from cotrain.environments.parsing import MOVES, parse_moves
+from cotrain.environments.plan_path_state import (
+    VIEWS,
+    Proposal,
+    State,
+    proposal_in_words,
+    start_of,
+)
+from cotrain.environments.procedural import NothingDrawnError, draw_task
+
+RULES = """\
+A grid has free cells (.), blocked cells (#), an agent (A) and a goal (G). Rows are counted from 0 \
+at the top, columns from 0 at the left. A move takes the agent one cell Up, Down, Left or Right. A \
+move into a blocked cell or off the grid is illegal and ends the list.
+"""
+REPLY = """
+You may think first. End your reply with the moves in one answer tag, in this form:
+<answer>Up Right Right</answer>"""
+
+PROPOSE = f"""\
+You are the first of a team of two that leads an agent to a goal. You propose the moves, your \
+partner checks them and decides.
+{RULES}Propose a shortest list of legal moves that takes the agent to the goal.{REPLY}"""
+DECIDE = f"""\
+You are the second of a team of two that leads an agent to a goal. Your partner may propose moves; \
+you see where they would lead, and your own moves are the ones that are played.
+{RULES}Keep the proposal if it is right, mend or replace it if not: give a shortest list of legal \
+moves that takes the agent to the goal.{REPLY}"""
+ALONE = f"""\
+You lead an agent to a goal.
+{RULES}Give a shortest list of legal moves that takes the agent to the goal.{REPLY}"""
+
+PROPOSERS = ("proposer", "drafter")
+ROLES = MappingProxyType(
+    {
+        "proposer": Role("proposer", PROPOSE),
+        "planner": Role("planner", DECIDE),
+        "solo": Role("solo", ALONE),
+        "drafter": Role("drafter", PROPOSE),
+        "answerer": Role("answerer", DECIDE),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPathOptions:
+    """The keys of `environment.options`.
+
+    `max_moves` is how many moves a reply may hold: more are not played, and the list is not legal.
+    `view` chooses prompts for a language model (`"text"`) or for a small word-level vocabulary
+    (`"compact"`). `single` plays one policy instead of the team: `"plain"` (role solo) or `"draft"`
+    (roles drafter and answerer). `only` plays one role alone; its moves are then played, also a
+    proposer's. `reward` is the table above (`"audited"`) or the paper's.
+    """
+
+    size: int = 10
+    blocked: float = 0.22
+    min_distance: int = 4
+    max_moves: int | None = None
+    view: Literal["text", "compact"] = "text"
+    tools: Literal["none", "code"] = "none"
+    single: Literal["plain", "draft"] | None = None
+    only: Literal["proposer", "planner", "solo", "drafter", "answerer"] | None = None
+    reward: Literal["audited", "paper"] = "audited"
+
+    def __post_init__(self) -> None:
+        farthest = 2 * (self.size - 1)
+        require("size", self.size, 2 <= self.size <= 64, "must be an integer from 2 to 64")
+        require("blocked", self.blocked, 0 <= self.blocked <= 0.6, "must be from 0 to 0.6")
+        allowed = f"must be an integer from 1 to {farthest} (2 * size - 2)"
+        require("min_distance", self.min_distance, 1 <= self.min_distance <= farthest, allowed)
+        if self.max_moves is not None:
+            require("max_moves", self.max_moves, self.max_moves >= 1, "must be an integer >= 1")
+        require_one_of("view", self.view, VIEWS)
+        allowed = 'must be "none"; "code" needs the sandbox, which this version does not have'
+        require("tools", self.tools, self.tools == "none", allowed)
+        if self.single is not None:
+            require_one_of("single", self.single, ("plain", "draft"))
+        if self.only is not None:
+            require_one_of("only", self.only, ROLES)
+            allowed = (
+                f"leave it out with single = {self.single!r}: one of the two chooses the roles"
+            )
+            require("only", self.only, self.single is None, allowed)
+        require_one_of("reward", self.reward, REWARDS)
+
+
+def progress_on_best(state: State, end: int) -> float:
+    """Team value: only ground never reached before counts, and less than the goal does."""
+    left = state.distances[end]
+    return 1.0 if left == 0 else 0.9 * max(0, state.best - left) / state.first_distance
+
+
+def progress_of_turn(state: State, end: int) -> float:
+    """Team value in the paper's form: ground won in this turn, whether new or not."""
+    return max(0, state.distance - state.distances[end]) / state.first_distance
+
+
+def efficiency(state: State, moves: Sequence[str], played: Walk) -> float:
+    """Ground won per move given; at least 0.5 at the goal, and less than 0.5 elsewhere."""
+    left, given = state.distances[played.end], max(state.distance, len(moves))
+    if left == 0:
+        return 0.5 + 0.5 * state.distance / given
+    return 0.5 * max(0, state.distance - left) / given
+
+
+def share_on_shortest_path(state: State, moves: Sequence[str], played: Walk) -> float:
+    """The share of the moves given that were played and led nearer: the paper's form."""
+    return played.closer / len(moves)
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    """One form of the reward: the team's value and the last part of the planner's own."""
+
+    team: Callable[[State, int], float]
+    efficiency: Callable[[State, Sequence[str], Walk], float]
+
+
+REWARDS: Mapping[str, Reward] = MappingProxyType(
+    {
+        "audited": Reward(progress_on_best, efficiency),
+        "paper": Reward(progress_of_turn, share_on_shortest_path),
+    }
+)
+
+
+class PlanPath(Environment[State]):
+    """Two roles lead an agent over a grid to the goal; the module says the rules and rewards."""
+
+    name: ClassVar[str] = "plan_path"
+    Options: ClassVar[type] = PlanPathOptions
+    options: PlanPathOptions
+
+    def __init__(
+        self, options: PlanPathOptions | None = None, prompts: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(options, prompts)
+        self.roles = tuple(ROLES[name] for name in self._played())
+        self.reward = REWARDS[self.options.reward]
+        self.view = VIEWS[self.options.view]
+
+    def all_roles(self) -> tuple[Role, ...]:
+        """The team's roles and those of the variants with one policy."""
+        return tuple(ROLES.values())
+
+    def task(self, split: str, seed: int, index: int) -> Task:
+        """A grid whose start and goal are joined and `min_distance` apart or more."""
+        o = self.options
+
+        def draw(generator: Random) -> Grid | None:
+            return draw_grid(o.size, o.blocked, o.min_distance, generator)
+
+        try:
+            return draw_task(self.name, split, seed, index, draw)
+        except NothingDrawnError as error:
+            allowed = f"{error} with size = {o.size} and blocked = {o.blocked}: lower it or blocked, or raise size"
+            fault = Fault("environment.options.min_distance", show(o.min_distance), allowed)
+            raise ConfigurationError([fault]) from error
+
+    def start(self, task: Task, purpose: str) -> State:
+        """The agent on the start cell; training and evaluation begin alike."""
+        assert isinstance(task.data, Grid)
+        return start_of(task.data)
+
+    def observe(self, state: State, agent: str) -> tuple[Message, ...]:
+        """The standing instruction and the current state; deciders also read the proposal."""
+        user = self.view.write(state, self.options.max_moves, agent in ("planner", "answerer"))
+        standing = self.prompts.get(agent, agent) if self._is_compact() else self.prompt(agent)
+        return (Message("system", standing), Message("user", user))
+
+    def act(
+        self, state: State, agent: str, reply: str, evidence: Sequence[Evidence]
+    ) -> Outcome[State]:
+        """Reads the moves, walks them, and plays or records them. No moves: every part is 0."""
+        moves = parse_moves(reply)
+        plays = agent == self.roles[-1].name
+        if moves is None:
+            parts = _parts(0.0, 0.0, 0.0, _own(agent))
+            return Outcome(replace(state, proposal=None), 0.0, parts)
+        walked = self._walk(state, moves)
+        team = self.reward.team(state, walked.end)
+        own = team if agent in PROPOSERS else self.reward.efficiency(state, moves, walked)
+        parts = _parts(1.0, float(walked.illegal == 0), own, _own(agent))
+        if not plays:
+            return Outcome(replace(state, proposal=Proposal(moves, walked)), team, parts)
+        best = min(state.best, state.distances[walked.end])
+        after = replace(state, position=walked.end, best=best, proposal=None)
+        return Outcome(after, team, parts, done=self.success(after))
+
+    def success(self, state: State) -> bool:
+        """The agent stands on the goal."""
+        return state.position == state.grid.goal
+
+    def render(self, state: State) -> str:
+        """The drawing of the grid with the distance left, and the proposal while there is one."""
+        lines = state.grid.rows(state.position)
+        lines.append(f"distance {state.distance}, best {state.best}, first {state.first_distance}")
+        if state.proposal is not None:
+            lines.append(proposal_in_words(state, self.options.max_moves))
+        return "\n".join(lines)
+
+    def shortest_moves(self, state: State) -> tuple[str, ...]:
+        """A shortest list of moves to the goal, cut at `max_moves`: what imitation teaches."""
+        path = shortest_path(state.grid, state.position, state.distances)
+        return path[: self.options.max_moves]
+
+    def reply_with(self, moves: Sequence[str]) -> str:
+        """A reply that says these moves, in the form that the view asks for."""
+        return self.view.reply.format(" ".join(moves))
+
+    def solve(self, state: State, agent: str) -> str | None:
+        """A reply that solves the task (a proposal: would), None where no single one can."""
+        path = shortest_path(state.grid, state.position, state.distances)
+        too_long = len(path) > len(self.shortest_moves(state))
+        return None if too_long or not path else self.reply_with(path)
+
+    def would_solve(self, agent: str, outcome: Outcome[State]) -> bool:
+        """Whether this outcome solves the task, or proposes moves that would."""
+        proposal = outcome.state.proposal
+        proposed = proposal is not None and proposal.preview.end == outcome.state.grid.goal
+        return proposed or self.success(outcome.state)
+
+    def attempts(self, state: State, agent: str, generator: Random) -> list[str]:
+        """Well-formed replies of all worths: short and long, straight, to and fro, and random."""
+        path = shortest_path(state.grid, state.position, state.distances)
+        lists = [[move] for move in MOVES] + [list(path[:n]) for n in range(1, len(path) + 1)]
+        lists += [[first, second] * n for first in MOVES for second in MOVES for n in (1, 2, 20)]
+        lists += [[*path, *MOVES], [*path, *path], ["Up"] * 500]
+        lists += [generator.choices(MOVES, k=generator.randint(1, 30)) for _ in range(40)]
+        return [self.reply_with(moves) for moves in lists]
+
+    def _played(self) -> tuple[str, ...]:
+        if self.options.only is not None:
+            return (self.options.only,)
+        variants = {None: ("proposer", "planner"), "plain": ("solo",)}
+        return variants.get(self.options.single, ("drafter", "answerer"))
+
+    def _is_compact(self) -> bool:
+        return self.options.view == "compact"
+
+    def _walk(self, state: State, moves: Sequence[str]) -> Walk:
+        limit = self.options.max_moves
+        walked = walk(state.grid, state.position, moves[:limit], state.distances)
+        if limit is None or len(moves) <= limit or walked.illegal:
+            return walked
+        return replace(walked, illegal=limit + 1)
+
+
+def _own(agent: str) -> str:
+    return "proposal" if agent in PROPOSERS else "efficiency"
+
+
+def _parts(written: float, legal: float, own: float, own_name: str) -> tuple[Part, ...]:
+    return (Part("format", 0.1, written), Part("legal", 0.1, legal), Part(own_name, 0.8, own))

@@ -1,0 +1,184 @@
+"""Plays an environment with written replies and no policy: what checker and audit stand on.
+
+It follows the contract of `base.py` turn by turn, with one candidate a group.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from cotrain.core.episode import (
+    Candidate,
+    CandidateStatus,
+    Episode,
+    EpisodeStatus,
+    Evidence,
+    Finish,
+    Group,
+    Phase,
+    Reply,
+    Request,
+    Task,
+    Turn,
+    TurnKey,
+)
+from cotrain.core.rewards import turn_score
+from cotrain.environments.base import Environment, Judged, Outcome, role_of
+
+Answer: TypeAlias = Callable[[Request], Evidence]
+"""What fulfils a request: runs the program, measures, grades."""
+Writer: TypeAlias = Callable[[Any, str, int], str]
+"""State, agent and turn (from 1) to a reply."""
+
+GARBAGE = (
+    "",
+    " \n\t",
+    "\x00" * 10,
+    "a" * 200_000,
+    "<answer>" * 20_000,
+    "<answer>",
+    "</answer>",
+    "<answer></answer>",
+    "<think>",
+    "```",
+    "```python\n",
+    "\\boxed{",
+    "null",
+    "<answer>null</answer>",
+    '<answer>[null, {"a": []}]</answer>',
+    "<answer>" + "[" * 100_000 + "</answer>",
+    "{" * 5_000,
+    "9" * 5_000,
+    "-1",
+    "1e999",
+    "NaN",
+    "²",
+    "\u0663 \U0001f642 \u202e \ufeff",
+)
+"""Replies that answer nothing: empty, huge, odd characters, unclosed tags, nulls, odd numbers."""
+
+
+class UnansweredError(RuntimeError):
+    """An environment asked for evidence, and nothing was given to fulfil the request."""
+
+
+def unanswered(request: Request) -> Evidence:
+    """Fulfils nothing: raises `UnansweredError` with the kind of the request."""
+    raise UnansweredError(
+        f"the environment asks for evidence of kind {request.kind!r}: give answer=, a function "
+        "from a request to its evidence"
+    )
+
+
+def judge(
+    environment: Environment[Any], state: Any, agent: str, reply: str, answer: Answer
+) -> tuple[Outcome[Any] | None, tuple[Evidence, ...]]:
+    """One reply judged on a state; no outcome where evidence for it could not be had."""
+    evidence = tuple(answer(request) for request in environment.evidence(state, agent, reply))
+    if any(item.status is not CandidateStatus.SCORED for item in evidence):
+        return None, evidence
+    return environment.act(state, agent, reply, evidence), evidence
+
+
+def play(
+    environment: Environment[Any],
+    task: Task,
+    write: Writer,
+    max_turns: int,
+    answer: Answer = unanswered,
+) -> Episode:
+    """One episode in which `write` writes every reply."""
+    opening = state = environment.start(task, "evaluate")
+    turns: list[Turn] = []
+    status = EpisodeStatus.TURN_LIMIT
+    while len(turns) < max_turns and status is EpisodeStatus.TURN_LIMIT:
+        turn, state, status = _play_turn(environment, state, write, len(turns) + 1, answer)
+        turns.append(turn)
+    return Episode(
+        step=0,
+        number=0,
+        task_number=0,
+        task=task,
+        status=status,
+        success=environment.success(state),
+        turns=tuple(turns),
+        opening=environment.render(opening),
+    )
+
+
+def _play_turn(
+    environment: Environment[Any], state: Any, write: Writer, number: int, answer: Answer
+) -> tuple[Turn, Any, EpisodeStatus]:
+    phases: list[Phase] = []
+    done = False
+    for agents in environment.phases:
+        written = {agent: write(state, agent, number) for agent in agents}
+        judged = {a: judge(environment, state, a, text, answer) for a, text in written.items()}
+        groups = tuple(
+            _group(environment, state, a, number, written[a], *judged[a]) for a in agents
+        )
+        if all(outcome is None for outcome, _ in judged.values()):
+            phases.append(Phase(groups, (), environment.render(state)))
+            return Turn(number, tuple(phases)), state, EpisodeStatus.UNSCORED
+        state, phase_done, joint = _after_phase(environment, state, written, judged, answer)
+        done = done or phase_done
+        phases.append(Phase(groups, joint, environment.render(state)))
+    status = EpisodeStatus.DONE if done else EpisodeStatus.TURN_LIMIT
+    return Turn(number, tuple(phases)), state, status
+
+
+def _after_phase(
+    environment: Environment[Any],
+    state: Any,
+    written: Mapping[str, str],
+    judged: Mapping[str, tuple[Outcome[Any] | None, tuple[Evidence, ...]]],
+    answer: Answer,
+) -> tuple[Any, bool, tuple[Evidence, ...]]:
+    scored = {agent: pair for agent, pair in judged.items() if pair[0] is not None}
+    outcomes = [outcome for outcome, _ in scored.values() if outcome is not None]
+    if len(judged) == 1:
+        return outcomes[0].state, outcomes[0].done, ()
+    followed = {agent: written[agent] for agent in scored}
+    joint = tuple(answer(r) for r in environment.joint_evidence(state, followed))
+    replies = {agent: Judged(written[agent], evidence) for agent, (_, evidence) in scored.items()}
+    after, done = environment.commit(state, replies, joint)
+    return after, done, joint
+
+
+def _group(
+    environment: Environment[Any],
+    state: Any,
+    agent: str,
+    turn: int,
+    text: str,
+    outcome: Outcome[Any] | None,
+    evidence: Sequence[Evidence],
+) -> Group:
+    reply = Reply(text, (), (), Finish.STOP)
+    failed = [item.status for item in evidence if item.status is not CandidateStatus.SCORED]
+    if outcome is None:
+        candidate = Candidate(0, reply, failed[0], None, evidence=tuple(evidence))
+    else:
+        score = turn_score(outcome.team, outcome.local, outcome.gate, 1.0)
+        candidate = Candidate(
+            0,
+            reply,
+            CandidateStatus.SCORED,
+            score,
+            outcome.team,
+            outcome.local,
+            outcome.gate,
+            tuple(evidence),
+        )
+    return Group(
+        key=TurnKey(0, 0, agent, turn),
+        role=role_of(environment.roles, agent).name,
+        policy="written",
+        version=0,
+        messages=tuple(environment.observe(state, agent)),
+        prompt_ids=(),
+        temperature=0.0,
+        width=1,
+        candidates=(candidate,),
+        followed=None if outcome is None else 0,
+        trained=False,
+    )

@@ -1,0 +1,1 @@
+"""From credited samples to new weights."""

@@ -1,0 +1,94 @@
+"""Imitation: supervised training on demonstrated replies, with shared prompts computed once.
+
+Shapes: N reply tokens of a batch.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from cotrain.core.episode import Finish, TurnKey
+from cotrain.core.samples import CreditedSample, Sample
+from cotrain.learning.batching import WeightedSample
+from cotrain.learning.forward import Form, lay_out, reply_logprobs
+from cotrain.policies.causal_lm import CausalPolicy
+from cotrain.policies.weights import MasterWeights
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """One prompt and replies to it, as token ids; a reply ends with the end token."""
+
+    prompt_ids: tuple[int, ...]
+    replies: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ImitationSettings:
+    """AdamW with linear warm-up and linear decay to zero over `num_steps`."""
+
+    learning_rate: float
+    num_steps: int
+    warmup_steps: int = 100
+    weight_decay: float = 0.01
+    max_grad_norm: float = 1.0
+
+
+class Imitation:
+    """Trains a policy's weights on demonstrations, batch by batch."""
+
+    def __init__(
+        self,
+        policy: CausalPolicy,
+        weights: MasterWeights,
+        form: Form,
+        settings: ImitationSettings,
+    ) -> None:
+        self._policy = policy
+        self._weights = weights
+        self._form = form
+        self._settings = settings
+        self._optimizer = torch.optim.AdamW(
+            weights.parameters.values(), weight_decay=settings.weight_decay, fused=True
+        )
+
+    def step(self, number: int, demonstrations: Sequence[Demonstration]) -> float:
+        """One optimiser step (`number` from 1); returns the mean loss of a reply token, in nats."""
+        s = self._settings
+        factor = min(number / s.warmup_steps, 1.0 - (number - 1) / s.num_steps)
+        for group in self._optimizer.param_groups:
+            group["lr"] = s.learning_rate * factor
+        packs = self._form.packing(list(_samples(demonstrations)))
+        model = self._policy.model
+        layout = lay_out(packs, self._form.mask, model.device)
+        loss = -reply_logprobs(model, layout).mean()
+        loss.backward()
+        self._weights.collect_gradients()
+        torch.nn.utils.clip_grad_norm_(self._weights.parameters.values(), s.max_grad_norm)
+        self._optimizer.step()
+        self._weights.publish()
+        self._weights.clear_gradients()
+        return loss.item()
+
+
+def _samples(demonstrations: Sequence[Demonstration]) -> Iterable[WeightedSample]:
+    for number, demonstration in enumerate(demonstrations):
+        key = TurnKey(0, number, "", 0)
+        for candidate, reply in enumerate(demonstration.replies):
+            sample = Sample(
+                key=key,
+                candidate=candidate,
+                width=len(demonstration.replies),
+                task_number=number,
+                role="",
+                policy="",
+                version=0,
+                prompt_ids=demonstration.prompt_ids,
+                reply_ids=reply,
+                sampler_logprobs=(),
+                temperature=1.0,
+                finish=Finish.STOP,
+                score=None,
+            )
+            yield WeightedSample(candidate, CreditedSample(sample, key, 0.0, True), 1.0)

@@ -1,0 +1,242 @@
+"""One policy's update (paper, Algorithm 1, line 20; Eq. 2): loss, gradient, optimiser step, version.
+
+Strictly on-policy by default: with one minibatch the old log-probs are the new ones, detached, and
+every importance ratio is exactly 1. With several, the old log-probs of all later minibatches are
+taken before the first optimiser step; the first minibatch's are its own.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from cotrain.core.aggregation import Aggregation
+from cotrain.core.loss import clipped_surrogate, is_clipped
+from cotrain.core.samples import CreditedSample
+from cotrain.core.seeds import derive_seed
+from cotrain.learning.base import LearningError, UpdateReport
+from cotrain.learning.batching import Pack, WeightedSample, micro_batches, minibatches
+from cotrain.learning.export import (
+    load_moments,
+    load_weights,
+    save_moments,
+    save_weights,
+)
+from cotrain.learning.forward import Form, lay_out, reply_logprobs
+from cotrain.policies.causal_lm import CausalPolicy
+from cotrain.policies.weights import MasterWeights
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateSettings:
+    """The settings of a policy's updates; names as in the configuration."""
+
+    aggregation: Aggregation
+    max_reply_tokens: int
+    learning_rate: float
+    weight_decay: float = 0.01
+    max_grad_norm: float = 1.0
+    clip_low: float = 0.2
+    clip_high: float = 0.2
+    num_minibatches: int = 1
+    microbatch_tokens: int = 16384
+    max_logprob_gap: float = 0.1
+    seed: int = 0
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Sums over the tokens of an update."""
+
+    loss: float = 0.0
+    clipped: int = 0
+    tokens: int = 0
+    gap: float = 0.0
+    gap_tokens: int = 0
+
+
+class PolicyLearner:
+    """Trains a causal policy's weights with AdamW."""
+
+    def __init__(
+        self, policy: CausalPolicy, weights: MasterWeights, form: Form, settings: UpdateSettings
+    ) -> None:
+        self._policy = policy
+        self._weights = weights
+        self._form = form
+        self._settings = settings
+        self._optimizer = torch.optim.AdamW(
+            weights.parameters.values(),
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            fused=True,
+        )
+
+    def update(
+        self, samples: Sequence[CreditedSample], step: int, rate_factor: float
+    ) -> UpdateReport:
+        """Takes one optimiser step a minibatch that has signal.
+
+        Raises LearningError for samples of another version, and when the sampler's log-probs are
+        farther from the trainer's than `algorithm.max_logprob_gap`.
+        """
+        self._refuse_stale(samples)
+        for parameters in self._optimizer.param_groups:
+            parameters["lr"] = self._settings.learning_rate * rate_factor
+        seed = derive_seed(self._settings.seed, self._policy.name, step)
+        parts = minibatches(samples, self._settings.num_minibatches, seed)
+        parts = [part for part in weigh(parts, self._settings) if part]
+        tally = _Tally()
+        old = self._old_logprobs(parts[1:], tally)
+        norms = [self._optimizer_step(part, old, tally) for part in parts]
+        return self._report(samples, tally, norms)
+
+    def _report(
+        self, samples: Sequence[CreditedSample], tally: _Tally, norms: Sequence[float | None]
+    ) -> UpdateReport:
+        taken = [norm for norm in norms if norm is not None]
+        if taken:
+            self._policy.version += 1
+        if not norms:
+            return UpdateReport(self._policy.version, skipped=True, samples=len(samples))
+        return UpdateReport(
+            version=self._policy.version,
+            skipped=not taken,
+            samples=len(samples),
+            tokens_trained=tally.tokens,
+            loss=_finite(tally.loss / len(norms)),
+            grad_norm=sum(taken) / len(taken) if taken else None,
+            clip_fraction=tally.clipped / tally.tokens,
+            logprob_gap=_finite(tally.gap / tally.gap_tokens),
+            non_finite=len(taken) < len(norms),
+        )
+
+    def _optimizer_step(
+        self, part: Sequence[WeightedSample], old: Mapping[int, Tensor], tally: _Tally
+    ) -> float | None:
+        """Steps on one minibatch; returns the gradient norm, or None if it was not finite."""
+        loss_before = tally.loss
+        for batch in micro_batches(self._form.packing(part), self._settings.microbatch_tokens):
+            self._accumulate(batch, old, tally)
+        self._refuse_gap(tally)
+        norm = float(
+            torch.nn.utils.clip_grad_norm_(
+                self._weights.parameters.values(), self._settings.max_grad_norm
+            )
+        )
+        finite = math.isfinite(norm) and math.isfinite(tally.loss - loss_before)
+        if finite:
+            self._optimizer.step()
+            self._weights.publish()
+        self._weights.clear_gradients()
+        return norm if finite else None
+
+    def _accumulate(
+        self, batch: Sequence[Pack], old: Mapping[int, Tensor], tally: _Tally
+    ) -> None:
+        """Adds the gradient of one micro-batch."""
+        samples = [sample for pack in batch for sample in pack.samples]
+        new = self._logprobs(batch)
+        if samples[0].place in old:
+            before = torch.cat([old[sample.place] for sample in samples])
+        else:
+            before = new.detach()
+            _measure_gap(samples, before, tally)
+        advantages = _per_token(samples, [s.credited.advantage for s in samples], new)
+        weights = _per_token(samples, [s.token_weight for s in samples], new)
+        clips = self._settings.clip_low, self._settings.clip_high
+        loss = (weights * clipped_surrogate(new, before, advantages, *clips)).sum()
+        loss.backward()
+        self._weights.collect_gradients()
+        tally.loss += loss.item()
+        tally.clipped += int(is_clipped(new.detach(), before, advantages, *clips).sum())
+        tally.tokens += len(new)
+
+    @torch.no_grad()
+    def _old_logprobs(
+        self, parts: Sequence[Sequence[WeightedSample]], tally: _Tally
+    ) -> dict[int, Tensor]:
+        """The log-probs of these minibatches before the first optimiser step, by place."""
+        old: dict[int, Tensor] = {}
+        for part in parts:
+            for batch in micro_batches(self._form.packing(part), self._settings.microbatch_tokens):
+                samples = [sample for pack in batch for sample in pack.samples]
+                logprobs = self._logprobs(batch)
+                _measure_gap(samples, logprobs, tally)
+                lengths = [len(sample.reply_ids) for sample in samples]
+                places = [sample.place for sample in samples]
+                old.update(zip(places, logprobs.split(lengths), strict=True))
+        return old
+
+    def _logprobs(self, batch: Sequence[Pack]) -> Tensor:
+        model = self._policy.model
+        return reply_logprobs(model, lay_out(batch, self._form.mask, model.device))
+
+    def _refuse_stale(self, samples: Sequence[CreditedSample]) -> None:
+        present = (self._policy.name, self._policy.version)
+        for credited in samples:
+            sample = credited.sample
+            if (sample.policy, sample.version) != present:
+                raise LearningError(
+                    f"policy {present[0]} is at version {present[1]}, but group {credited.group} "
+                    f"was sampled from {sample.policy} version {sample.version}"
+                )
+
+    def _refuse_gap(self, tally: _Tally) -> None:
+        limit = self._settings.max_logprob_gap
+        gap = tally.gap / tally.gap_tokens
+        if gap > limit:
+            raise LearningError(
+                f"sampler and trainer of policy {self._policy.name} disagree: their log-probs "
+                f"differ by {gap:.4f} a token, allowed is {limit} (algorithm.max_logprob_gap)"
+            )
+
+    def save_policy(self, folder: Path) -> None:
+        """Writes the float32 masters, the model's configuration and the tokenizer."""
+        save_weights(self._policy.model, self._policy.codec.tokenizer, self._weights, folder)
+
+    def save_optimizer(self, folder: Path) -> None:
+        """Writes the optimiser's moments as safetensors."""
+        save_moments(self._optimizer, self._weights, folder)
+
+    def load(self, policy_folder: Path, optimizer_folder: Path, version: int) -> None:
+        """Takes over saved masters, moments and version."""
+        load_weights(self._policy.model, self._weights, policy_folder)
+        load_moments(self._optimizer, self._weights, optimizer_folder)
+        self._policy.version = version
+
+
+def weigh(
+    parts: Sequence[Sequence[CreditedSample]], settings: UpdateSettings
+) -> Iterator[list[WeightedSample]]:
+    """The trained samples of each minibatch with their token weights.
+
+    The weights come from all scored replies of the minibatch; then groups without signal, whose
+    gradient is zero, are dropped.
+    """
+    place = 0
+    for part in parts:
+        lengths = [len(credited.sample.reply_ids) for credited in part]
+        weights = settings.aggregation(lengths, settings.max_reply_tokens) if part else []
+        kept = [(c, w) for c, w in zip(part, weights, strict=True) if c.has_signal]
+        yield [WeightedSample(place + i, c, w) for i, (c, w) in enumerate(kept)]
+        place += len(kept)
+
+
+def _per_token(samples: Sequence[WeightedSample], values: Sequence[float], like: Tensor) -> Tensor:
+    lengths = torch.tensor([len(sample.reply_ids) for sample in samples], device=like.device)
+    return torch.tensor(values, dtype=like.dtype, device=like.device).repeat_interleave(lengths)
+
+
+def _measure_gap(samples: Sequence[WeightedSample], logprobs: Tensor, tally: _Tally) -> None:
+    sampled = [value for s in samples for value in s.credited.sample.sampler_logprobs]
+    difference = logprobs - torch.tensor(sampled, dtype=logprobs.dtype, device=logprobs.device)
+    tally.gap += float(difference.abs().sum())
+    tally.gap_tokens += len(sampled)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

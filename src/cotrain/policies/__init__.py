@@ -1,0 +1,1 @@
+"""What plays a role: local language models, and scripts for tests and documentation."""

@@ -1,0 +1,1 @@
+"""Playing episodes: the tree of AT-GRPO, whole episodes, and evaluation, in waves."""

@@ -1,0 +1,105 @@
+"""Where a step's episodes and an evaluation's episodes come from: an environment and its tasks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cotrain.core.episode import Episode
+from cotrain.core.seeds import derive_seed
+from cotrain.core.selection import Selection, follow_random
+from cotrain.rollouts.base import Cast, Opening, PlayRules, any_unscored
+from cotrain.rollouts.engine import Engine
+from cotrain.rollouts.methods import Method
+
+# An evaluation is played in parts, so that its memory does not grow with its size.
+EVALUATION_WAVE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds an episode, in training and evaluation alike."""
+
+    max_turns: int
+    max_prompt_tokens: int
+    team_weight: float
+    episode_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingEpisodes:
+    """The episodes of training steps. Step s plays the tasks (s - 1) n to s n - 1 of the split."""
+
+    engine: Engine
+    cast: Cast
+    method: Method
+    limits: Limits
+    selection: Selection
+    tasks_per_step: int
+    seed: int
+
+    def play(self, step: int) -> list[Episode]:
+        """The episodes of this step, the same for the same step and weights."""
+        rules = PlayRules(
+            max_turns=self.limits.max_turns,
+            team_weight=self.limits.team_weight,
+            max_prompt_tokens=self.limits.max_prompt_tokens,
+            selection=self.selection,
+            seed=self._seed,
+            ends_unscored=self.method.ends_unscored,
+            episode_seconds=self.limits.episode_seconds,
+        )
+        return self.engine.play(list(self._openings(step)), self.cast, rules)
+
+    def _openings(self, step: int) -> Iterator[Opening]:
+        number = 0
+        for task_number in range(self.tasks_per_step):
+            index = (step - 1) * self.tasks_per_step + task_number
+            task = self.engine.environment.task("train", self.seed, index)
+            for _ in range(self.method.episodes_per_task):
+                yield Opening(step, number, task_number, task, "train")
+                number += 1
+
+    def _seed(self, opening: Opening, agent: str, turn: int, candidate: int) -> int:
+        return derive_seed(
+            self.seed, "train", opening.step, opening.number, agent, turn, candidate
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationEpisodes:
+    """The episodes of evaluations: never the tree, one reply an agent and turn, no score consulted.
+
+    The cast's players have width 1 and their own decoding. Tasks and sampling depend on `seed`
+    alone, so that every run and method meets the same tasks.
+    """
+
+    engine: Engine
+    cast: Cast
+    limits: Limits
+    seed: int
+
+    def play(self, split: str, tasks: int, step: int) -> Iterator[Episode]:
+        """The episodes of the first `tasks` tasks of a split."""
+        rules = PlayRules(
+            max_turns=self.limits.max_turns,
+            team_weight=self.limits.team_weight,
+            max_prompt_tokens=self.limits.max_prompt_tokens,
+            selection=follow_random,
+            seed=self._seed,
+            ends_unscored=any_unscored,
+            episode_seconds=self.limits.episode_seconds,
+        )
+        for first in range(0, tasks, EVALUATION_WAVE):
+            openings = [
+                self._opening(split, index, step)
+                for index in range(first, min(first + EVALUATION_WAVE, tasks))
+            ]
+            yield from self.engine.play(openings, self.cast, rules)
+
+    def _opening(self, split: str, index: int, step: int) -> Opening:
+        task = self.engine.environment.task(split, self.seed, index)
+        return Opening(step, index, index, task, "evaluate")
+
+    def _seed(self, opening: Opening, agent: str, turn: int, candidate: int) -> int:
+        return derive_seed(
+            self.seed, "evaluate", opening.task.split, opening.number, agent, turn, candidate
+        )

@@ -1,0 +1,1 @@
+"""Training and evaluation of a team, and what they save. Talks to protocols only."""
