@@ -87,7 +87,9 @@ def make_prompts(num_prompts: int, prompt_tokens: int, seed: int = 0) -> list[li
 
 def main() -> None:
     """Write the folder and the prompts that the command line names."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--prompts-to", type=Path, required=True)
     parser.add_argument("--num-prompts", type=int, default=48)

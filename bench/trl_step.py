@@ -78,9 +78,7 @@ def peak_memory_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * BYTES_PER_MAXRSS_UNIT
 
 
-def prompt_texts(
-    prompts: Sequence[Sequence[int]], tokenizer: PreTrainedTokenizerBase
-) -> list[str]:
+def prompt_texts(prompts: Sequence[Sequence[int]], tokenizer: PreTrainedTokenizerBase) -> list[str]:
     """The texts that TRL will tokenise into exactly these ids.
 
     Raises `SystemExit` naming the first prompt for which there is no such text.

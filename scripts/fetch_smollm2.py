@@ -220,7 +220,9 @@ def main() -> None:
     if target.exists():
         raise SystemExit(f"{target} exists already; remove it or name another folder with --to")
     if importlib.util.find_spec("gguf") is None:
-        raise SystemExit("the package gguf, which reads the model file, is missing: pip install gguf")
+        raise SystemExit(
+            "the package gguf, which reads the model file, is missing: pip install gguf"
+        )
     with tempfile.TemporaryDirectory() as folder:
         answer = write_folder(download_gguf(Path(folder)), target)
     print(f"{QUESTION} {answer}\nwritten: {target}")
