@@ -45,18 +45,20 @@ BYTES_PER_MAXRSS_UNIT = 1 if platform.system() == "Darwin" else 1024
 
 
 class StepClock(TrainerCallback):
-    """The seconds of each step: from the end of the step before (or of the set-up) to its own."""
+    """The wall and processor seconds of each step, from the end of the step before to its own."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
-        self._last = 0.0
+        self.cpu_seconds: list[float] = []
+        self._last = (0.0, 0.0)
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
-        self._last = time.perf_counter()
+        self._last = (time.perf_counter(), time.process_time())
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
-        now = time.perf_counter()
-        self.seconds.append(now - self._last)
+        now = (time.perf_counter(), time.process_time())
+        self.seconds.append(now[0] - self._last[0])
+        self.cpu_seconds.append(now[1] - self._last[1])
         self._last = now
 
 
@@ -164,6 +166,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "samples_per_second_low": rows / max(seconds),
         "samples_per_second_high": rows / min(seconds),
         "step_seconds": seconds,
+        "step_cpu_seconds": clock.cpu_seconds[options.warmup :],
         "samples": rows,
         "prompt_tokens": len(prompts[0]),
         "reply_tokens": options.reply_tokens,

@@ -124,6 +124,7 @@ def plain_tokenizer(gguf: Path) -> PreTrainedTokenizerFast:
         pad_token="<|im_end|>",
         unk_token="<|endoftext|>",
         model_max_length=PLAIN_CONFIG.max_position_embeddings,
+        model_input_names=["input_ids", "attention_mask"],
         clean_up_tokenization_spaces=False,
     )
     tokenizer.chat_template = CHAT_TEMPLATE

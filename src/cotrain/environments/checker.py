@@ -6,7 +6,6 @@ and its states are then also tried with these; without it only garbage is tried.
 """
 
 import copy
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +19,7 @@ from cotrain.core.episode import Episode, Task
 from cotrain.core.rewards import local_reward
 from cotrain.core.seeds import derive_seed
 from cotrain.environments.base import SPLITS, Environment, Outcome
-from cotrain.environments.mutable import mutable_parts
+from cotrain.environments.mutable import is_frozen_dataclass, mutable_parts
 from cotrain.environments.playing import (
     GARBAGE,
     Answer,
@@ -32,7 +31,7 @@ from cotrain.environments.playing import (
 )
 
 NUM_EPISODES = 3
-MAX_TURNS = 4
+MAX_TURNS = 6
 NUM_TASKS = 20
 NUM_SPLIT_TASKS = 100
 MAX_DETAILS = 3
@@ -112,6 +111,10 @@ class Subject:
         return scenes
 
 
+class UncheckedError(RuntimeError):
+    """Why a promise could not be looked at."""
+
+
 Rule: TypeAlias = Callable[[Subject], Iterator[str]]
 
 
@@ -128,10 +131,10 @@ def check(environment: Environment[Any], answer: Answer = unanswered) -> Report:
     for name, rule in RULES.items():
         try:
             details = list(dict.fromkeys(rule(subject)))
-        except UnansweredError as error:
+        except (UnansweredError, UncheckedError) as error:
             not_checked.append(f"{name}: {error}")
             continue
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - any exception of the environment is a finding
             details = [f"stopped by {type(error).__name__}: {error}"]
         broken += [Broken(name, detail) for detail in details[:MAX_DETAILS]]
     if not hasattr(environment, "attempts"):
@@ -146,9 +149,8 @@ def _each_scene(subject: Subject) -> Iterator[Scene]:
 
 def options_are_frozen(subject: Subject) -> Iterator[str]:
     """Options are a frozen dataclass."""
-    options: Any = subject.environment.options
-    is_frozen = dataclasses.is_dataclass(options) and options.__dataclass_params__.frozen
-    if not is_frozen:
+    options: object = subject.environment.options
+    if not is_frozen_dataclass(type(options)):
         yield f"{type(options).__name__} is no frozen dataclass"
 
 
@@ -249,7 +251,7 @@ def garbage_is_an_outcome(subject: Subject) -> Iterator[str]:
                 outcome = subject.judge(scene.state, scene.agent, reply)
             except UnansweredError:
                 raise
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - which exception is what the rule reports
                 yield f"{scene.agent}: {_short(reply)} raises {type(error).__name__}: {error}"
                 continue
             if outcome is not None and not math.isfinite(local_reward(outcome.local)):
@@ -270,31 +272,37 @@ def success_is_not_done(subject: Subject) -> Iterator[str]:
 
 def prompts_show_the_state(subject: Subject) -> Iterator[str]:
     """What an agent reads changes when the state does."""
-    environment = subject.environment
+    environment, changed = subject.environment, False
     for index in range(NUM_EPISODES):
         scenes = subject.scenes(index)
-        for agent in {scene.agent for scene in scenes}:
+        for agent in dict.fromkeys(scene.agent for scene in scenes):
             own = [scene.state for scene in scenes if scene.agent == agent]
             shown = {environment.render(state) for state in own}
             read = {tuple(environment.observe(state, agent)) for state in own}
+            changed = changed or len(shown) > 1
             if len(shown) > 1 and len(read) == 1:
                 yield f"{agent} reads the same prompt in {len(shown)} different states"
+    if not changed:
+        raise UncheckedError("no reply that was tried changed what render shows")
 
 
 def replays_are_equal(subject: Subject) -> Iterator[str]:
     """An episode played again from its replies is the same episode."""
     for index in range(NUM_EPISODES):
-        generator = Random(derive_seed("replay", index))
-        said: dict[tuple[str, int], str] = {}
-
-        def write(state: Any, agent: str, turn: int, generator: Random = generator) -> str:
-            said[agent, turn] = generator.choice(subject.replies(state, agent))
-            return said[agent, turn]
-
-        first = subject.play(index, write)
-        again = subject.anew().play(index, lambda state, agent, turn: said[agent, turn])
-        if again != first:
+        if not _replays(subject, index):
             yield f"the episode on training task {index} differs when it is played again"
+
+
+def _replays(subject: Subject, index: int) -> bool:
+    generator = Random(derive_seed("replay", index))
+    said: dict[tuple[str, int], str] = {}
+
+    def write(state: Any, agent: str, turn: int) -> str:
+        said[agent, turn] = generator.choice(subject.replies(state, agent))
+        return said[agent, turn]
+
+    first = subject.play(index, write)
+    return first == subject.anew().play(index, lambda state, agent, turn: said[agent, turn])
 
 
 def _short(reply: str) -> str:

@@ -47,11 +47,14 @@ def mutable_parts(value: object) -> dict[int, str]:
     return found
 
 
+def is_frozen_dataclass(kind: type) -> bool:
+    """Whether a type is a dataclass whose fields cannot be set."""
+    parameters: Any = getattr(kind, "__dataclass_params__", None)
+    return parameters is not None and bool(parameters.frozen)
+
+
 def _is_frozen(item: object) -> bool:
-    parameters: Any = getattr(type(item), "__dataclass_params__", None)
-    if parameters is not None:
-        return bool(parameters.frozen)
-    return isinstance(item, (tuple, frozenset, MappingProxyType))
+    return is_frozen_dataclass(type(item)) or isinstance(item, (tuple, frozenset, MappingProxyType))
 
 
 def _inside(item: object) -> Iterator[object]:

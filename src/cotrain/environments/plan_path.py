@@ -23,6 +23,7 @@ moves that lie on a shortest path: a walk to and fro then earns without end.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from random import Random
 from types import MappingProxyType
 from typing import ClassVar, Literal
@@ -188,7 +189,8 @@ class PlanPath(Environment[State]):
         try:
             return draw_task(self.name, split, seed, index, draw)
         except NothingDrawnError as error:
-            allowed = f"{error} with size = {o.size} and blocked = {o.blocked}: lower it or blocked, or raise size"
+            given = f"size = {o.size} and blocked = {o.blocked}"
+            allowed = f"{error} with {given}: lower it or blocked, or raise size"
             fault = Fault("environment.options.min_distance", show(o.min_distance), allowed)
             raise ConfigurationError([fault]) from error
 
@@ -258,10 +260,12 @@ class PlanPath(Environment[State]):
     def attempts(self, state: State, agent: str, generator: Random) -> list[str]:
         """Well-formed replies of all worths: short and long, straight, to and fro, and random."""
         path = shortest_path(state.grid, state.position, state.distances)
-        lists = [[move] for move in MOVES] + [list(path[:n]) for n in range(1, len(path) + 1)]
-        lists += [[first, second] * n for first in MOVES for second in MOVES for n in (1, 2, 20)]
-        lists += [[*path, *MOVES], [*path, *path], ["Up"] * 500]
-        lists += [generator.choices(MOVES, k=generator.randint(1, 30)) for _ in range(40)]
+        lists = [list(moves) for n in (1, 2, 3) for moves in product(MOVES, repeat=n)]
+        lists += [list(path[:n]) for n in range(1, len(path) + 1)]
+        for move, back in zip(MOVES, ("Down", "Up", "Right", "Left"), strict=True):
+            lists += [[move, back] * n + list(path) for n in (1, 3, 20)]
+            lists += [[move, back] * 20, [move] * 500, [*path, move]]
+        lists += [generator.choices(MOVES, k=generator.randint(4, 30)) for _ in range(40)]
         return [self.reply_with(moves) for moves in lists]
 
     def _played(self) -> tuple[str, ...]:

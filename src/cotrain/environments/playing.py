@@ -3,7 +3,7 @@
 It follows the contract of `base.py` turn by turn, with one candidate a group.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from cotrain.core.episode import (
@@ -114,7 +114,10 @@ def _play_turn(
         written = {agent: write(state, agent, number) for agent in agents}
         judged = {a: judge(environment, state, a, text, answer) for a, text in written.items()}
         groups = tuple(
-            _group(environment, state, a, number, written[a], *judged[a]) for a in agents
+            _group(
+                environment, state, TurnKey(0, 0, agent, number), _candidate(written[agent], *pair)
+            )
+            for agent, pair in judged.items()
         )
         if all(outcome is None for outcome, _ in judged.values()):
             phases.append(Phase(groups, (), environment.render(state)))
@@ -144,41 +147,36 @@ def _after_phase(
     return after, done, joint
 
 
-def _group(
-    environment: Environment[Any],
-    state: Any,
-    agent: str,
-    turn: int,
-    text: str,
-    outcome: Outcome[Any] | None,
-    evidence: Sequence[Evidence],
-) -> Group:
+def _candidate(
+    text: str, outcome: Outcome[Any] | None, evidence: tuple[Evidence, ...]
+) -> Candidate:
     reply = Reply(text, (), (), Finish.STOP)
-    failed = [item.status for item in evidence if item.status is not CandidateStatus.SCORED]
     if outcome is None:
-        candidate = Candidate(0, reply, failed[0], None, evidence=tuple(evidence))
-    else:
-        score = turn_score(outcome.team, outcome.local, outcome.gate, 1.0)
-        candidate = Candidate(
-            0,
-            reply,
-            CandidateStatus.SCORED,
-            score,
-            outcome.team,
-            outcome.local,
-            outcome.gate,
-            tuple(evidence),
-        )
+        failed = next(e for e in evidence if e.status is not CandidateStatus.SCORED)
+        return Candidate(0, reply, failed.status, None, evidence=evidence, message=failed.message)
+    return Candidate(
+        index=0,
+        reply=reply,
+        status=CandidateStatus.SCORED,
+        score=turn_score(outcome.team, outcome.local, outcome.gate, team_weight=1.0),
+        team=outcome.team,
+        local=outcome.local,
+        gate=outcome.gate,
+        evidence=evidence,
+    )
+
+
+def _group(environment: Environment[Any], state: Any, key: TurnKey, candidate: Candidate) -> Group:
     return Group(
-        key=TurnKey(0, 0, agent, turn),
-        role=role_of(environment.roles, agent).name,
+        key=key,
+        role=role_of(environment.roles, key.agent).name,
         policy="written",
         version=0,
-        messages=tuple(environment.observe(state, agent)),
+        messages=tuple(environment.observe(state, key.agent)),
         prompt_ids=(),
         temperature=0.0,
         width=1,
         candidates=(candidate,),
-        followed=None if outcome is None else 0,
+        followed=0 if candidate.status is CandidateStatus.SCORED else None,
         trained=False,
     )

@@ -1,0 +1,68 @@
+"""What a checkpoint holds, and how a run goes on from one.
+
+    step_000012/
+      state.json            progress, policy versions, configuration
+      policies/NAME/        float32 masters as a Hugging Face folder
+      optimizers/NAME/      moments
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cotrain.learning.base import Learner
+from cotrain.training.progress import Progress
+
+STATE, POLICIES, OPTIMIZERS = "state.json", "policies", "optimizers"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedState:
+    """The contents of `state.json`."""
+
+    progress: Progress
+    versions: Mapping[str, int]
+    config: Mapping[str, Any]
+
+
+def fill_checkpoint(
+    folder: Path,
+    progress: Progress,
+    learners: Mapping[str, Learner],
+    versions: Mapping[str, int],
+    config: Mapping[str, object],
+) -> None:
+    """Writes policies, optimisers and state into an empty folder."""
+    for name, learner in learners.items():
+        learner.save_policy(folder / POLICIES / name)
+        learner.save_optimizer(folder / OPTIMIZERS / name)
+    state = {"progress": progress.as_json(), "versions": dict(versions), "config": dict(config)}
+    (folder / STATE).write_text(json.dumps(state, indent=2) + "\n")
+
+
+def read_state(folder: Path) -> SavedState:
+    """The state of a checkpoint. Raises ValueError, with the file named, if it is not one."""
+    path = folder / STATE
+    try:
+        values = json.loads(path.read_text())
+        return SavedState(
+            Progress.from_json(values["progress"]), values["versions"], values["config"]
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not the state of a checkpoint: {error}") from error
+
+
+def restore(folder: Path, learners: Mapping[str, Learner]) -> Progress:
+    """Puts the weights, moments and versions of a checkpoint into the learners.
+
+    Raises ValueError when the checkpoint lacks one of these policies or does not fit it.
+    """
+    state = read_state(folder)
+    missing = sorted(set(learners) - set(state.versions))
+    if missing:
+        raise ValueError(f"{folder} holds no policy {', '.join(missing)}")
+    for name, learner in learners.items():
+        learner.load(folder / POLICIES / name, folder / OPTIMIZERS / name, state.versions[name])
+    return state.progress

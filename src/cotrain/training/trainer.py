@@ -1,0 +1,146 @@
+"""The training loop: Algorithm 1 of AT-GRPO (arXiv 2510.11062), over finished collaborators."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from cotrain.core.advantages import Estimator
+from cotrain.core.episode import Episode
+from cotrain.core.samples import CreditedSample, SampleGroup, credit
+from cotrain.learning.base import Learner, UpdateReport
+from cotrain.rollouts.base import EpisodeSource
+from cotrain.training.progress import Horizon, Progress
+from cotrain.training.recording import Stopwatch, StepRecord
+
+
+class TrainingFailedError(RuntimeError):
+    """The run cannot go on; the message says why and what is safe."""
+
+
+class Recorder(Protocol):
+    """What keeps a step's record, evaluates and saves."""
+
+    def step(self, record: StepRecord, watch: Stopwatch) -> None:
+        """Writes the metrics row and the episodes."""
+        ...
+
+    def evaluate(self, progress: Progress, finished: bool) -> None:
+        """Evaluates where the run's plan asks for it."""
+        ...
+
+    def save(self, progress: Progress, finished: bool) -> None:
+        """Saves a checkpoint where the run's plan asks for it, and at the end."""
+        ...
+
+    def last_checkpoint(self) -> str:
+        """The name of the last complete checkpoint, or words that say that there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """How episodes become credited samples: the groups of a method, and an estimator."""
+
+    groups: Callable[[Sequence[Episode]], list[SampleGroup]]
+    estimator: Estimator
+    cut_replies: str
+
+
+class Trainer:
+    """Trains every policy once a step, on-policy.
+
+    `rate_factor(step, share_done)` is the learning-rate schedule; `stop()` is asked at every step
+    boundary. The learners are those of the trained policies, by name.
+    """
+
+    MAX_REFUSED_STEPS = 3
+
+    def __init__(
+        self,
+        source: EpisodeSource,
+        credit: Credit,
+        learners: Mapping[str, Learner],
+        recorder: Recorder,
+        horizon: Horizon,
+        rate_factor: Callable[[int, float], float],
+        stop: Callable[[], bool],
+    ) -> None:
+        self._source = source
+        self._credit = credit
+        self._learners = learners
+        self._recorder = recorder
+        self._horizon = horizon
+        self._rate_factor = rate_factor
+        self._stop = stop
+
+    def run(self, progress: Progress) -> Progress:
+        """Trains from this place to the end of the run, or to the next boundary after a stop.
+
+        Raises TrainingFailedError when three steps in a row had no finite loss and gradient.
+        """
+        if progress.step == 0:
+            self._recorder.evaluate(progress, finished=False)
+        while not self._horizon.reached(progress):
+            progress = self.train_step(progress)
+            self._refuse_non_finite(progress)
+            finished = self._horizon.reached(progress)
+            self._recorder.evaluate(progress, finished)
+            stopped = self._stop()
+            self._recorder.save(progress, finished or stopped)
+            if stopped:
+                break
+        return progress
+
+    def train_step(self, progress: Progress) -> Progress:
+        """One step of Algorithm 1; every sentence is one stage of it."""
+        watch, step = Stopwatch(), progress.step + 1
+        with watch.measure("rollout"):  # lines 3 to 14: sample the tree of every episode
+            episodes = self._source.play(step)
+        with watch.measure("credit"):  # lines 15 and 16: group by agent and turn, compare
+            groups = self._credit.groups(episodes)
+            credited = credit(groups, self._credit.estimator, self._credit.cut_replies)
+        with watch.measure("update"):  # lines 17 to 20: route to policies, update each
+            rate_factor = self._rate_factor(step, self._horizon.share_done(progress))
+            batches = route(credited, list(self._learners))
+            reports = {
+                name: learner.update(batches[name], step, rate_factor)
+                for name, learner in self._learners.items()
+            }
+        record = StepRecord(step, episodes, groups, credited, reports)
+        self._recorder.step(record, watch)
+        return _after(progress, record, reports)
+
+    def _refuse_non_finite(self, progress: Progress) -> None:
+        if progress.refused_in_a_row < self.MAX_REFUSED_STEPS:
+            return
+        raise TrainingFailedError(
+            f"the loss or its gradient was not finite in {progress.refused_in_a_row} steps in a "
+            f"row, the last one step {progress.step}; none of them changed a weight. "
+            f"The last good checkpoint is {self._recorder.last_checkpoint()}; a lower "
+            "optimizer.learning_rate may help"
+        )
+
+
+def route(
+    credited: Sequence[CreditedSample], policies: Sequence[str]
+) -> dict[str, list[CreditedSample]]:
+    """The batch of every policy: all samples of the agents that it plays (paper, Eq. 2).
+
+    A sample of a policy that is not trained raises KeyError: the rollouts mark such groups.
+    """
+    batches: dict[str, list[CreditedSample]] = {name: [] for name in policies}
+    for sample in credited:
+        batches[sample.sample.policy].append(sample)
+    return batches
+
+
+def _after(
+    progress: Progress, record: StepRecord, reports: Mapping[str, UpdateReport]
+) -> Progress:
+    refused = any(report.non_finite for report in reports.values())
+    return replace(
+        progress,
+        step=record.step,
+        tokens_sampled=progress.tokens_sampled + record.tokens_sampled,
+        refused_in_a_row=progress.refused_in_a_row + 1 if refused else 0,
+    )
