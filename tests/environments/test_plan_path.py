@@ -118,6 +118,13 @@ def test_the_papers_form_pays_ground_of_the_turn_and_the_share_of_good_moves() -
     assert values(act(OPENING, "planner", say("Down"), reward="paper"))["efficiency"] == 1.0
 
 
+def test_the_papers_team_value_stays_in_range_after_a_walk_away() -> None:
+    near = start_of(Grid.of_rows(["AG.", "##.", "..."]))
+    away = replace(near, position=Grid.of_rows(["..G", "##.", "A.."]).start)
+    outcome = act(away, "planner", say("Right", "Right", "Up", "Up", "Left"), reward="paper")
+    assert (away.distance, away.first_distance, outcome.team) == (5, 1, 1.0)
+
+
 @pytest.mark.parametrize(
     ("options", "phases"),
     [

@@ -4,6 +4,7 @@ from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
+from tests.environments.two_hands import TwoHands
 
 from cotrain.environments.plan_path import PlanPath
 from cotrain.environments.registry import (
@@ -11,7 +12,6 @@ from cotrain.environments.registry import (
     load_environment_class,
     make_environment,
 )
-from tests.environments.two_hands import TwoHands
 
 HERE = Path(__file__).parent
 

@@ -4,6 +4,7 @@ An estimator takes the scores of the scored members, in group order, and returns
 `group_advantages` is the one way to it: it keeps masked members in their place.
 """
 
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -42,7 +43,7 @@ def leave_one_out(scores: Sequence[float]) -> list[float]:
     [1.0, -0.5, -0.5]
     """
     others = len(scores) - 1
-    total = sum(scores)
+    total = math.fsum(scores)
     return [score - (total - score) / others for score in scores]
 
 

@@ -73,9 +73,7 @@ def _episode_group(key: EpisodeKey, episodes: dict[int, list[Sample]]) -> Sample
     _refuse_others(
         key, "two scores", [n for n in numbers if len({s.score for s in episodes[n]}) != 1]
     )
-    members = tuple(
-        tuple(sorted(episodes[n], key=lambda sample: sample.key.turn)) for n in numbers
-    )
+    members = tuple(tuple(sorted(episodes[n], key=lambda sample: sample.key.turn)) for n in numbers)
     return SampleGroup(key, members, tuple(member[0].score for member in members))
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from cotrain.core.episode import Episode, EpisodeStatus, Group, Part
+from cotrain.core.episode import Episode, EpisodeStatus, Group, Part, Turn
 
 
 def local_reward(parts: Sequence[Part], gate: float = 1.0) -> float:
@@ -31,15 +31,17 @@ def episode_score(episode: Episode, agent: str, team_weight: float, max_turns: i
     """The score of a whole episode for one agent, one number for all of the agent's turns.
 
     `alpha * max_t team_t + (1 / T) * sum_t local_t`, T the turn limit. `team_t` is the team value
-    of the turn's last phase (of its first followed agent, which is the same for all). Turns that a
-    success made unnecessary count local 1; turns lost otherwise count 0. An episode that ended for
-    an unscored reply has no score: it is a masked member for all of its agents.
+    of the turn's last phase (of its first followed agent, which is the same for all); a turn that
+    was broken off before its last phase has none. Turns that a success made unnecessary count local
+    1; turns lost otherwise count 0. An episode that ended for an unscored reply has no score: it is
+    a masked member for all of its agents.
     """
     if episode.status in UNSCORED_ENDINGS:
         return None
     team, local = 0.0, 0.0
     for turn in episode.turns:
-        team = max(team, _team_value(turn.phases[-1].groups))
+        if not _broken_off(turn, episode):
+            team = max(team, _team_value(turn.phases[-1].groups))
         own = [g for phase in turn.phases for g in phase.groups if g.key.agent == agent]
         local += sum(local_reward(c.local, c.gate) for g in own if (c := g.chosen) is not None)
     if episode.success:
@@ -50,6 +52,12 @@ def episode_score(episode: Episode, agent: str, team_weight: float, max_turns: i
 UNSCORED_ENDINGS = frozenset(
     {EpisodeStatus.UNSCORED, EpisodeStatus.TIMEOUT, EpisodeStatus.ENVIRONMENT_ERROR}
 )
+
+
+def _broken_off(turn: Turn, episode: Episode) -> bool:
+    """Whether a prompt of this turn found no room, so that its last phase was not played."""
+    ended_here = episode.status is EpisodeStatus.CONTEXT_LENGTH and turn is episode.turns[-1]
+    return ended_here and len(turn.phases) < len(episode.turns[0].phases)
 
 
 def _team_value(groups: Sequence[Group]) -> float:

@@ -17,8 +17,8 @@ smallest distance reached so far, and n the number of moves given:
                       0.5 max(0, d - d') / m short of the goal, 0.5 + 0.5 d / m at the goal
     proposer's own    0.1 format + 0.1 all moves legal + 0.8 team value
 
-`reward = "paper"` has team max(0, d - d') / d_0 and, as the planner's efficiency, the share of its
-moves that lie on a shortest path: a walk to and fro then earns without end.
+`reward = "paper"` has team max(0, d - d') / d_0, 1 at most, and, as the planner's efficiency, the
+share of its moves that lie on a shortest path: a walk to and fro then earns without end.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,7 @@ at the top, columns from 0 at the left. A move takes the agent one cell Up, Down
 move into a blocked cell or off the grid is illegal and ends the list.
 """
 REPLY = """
-You may think first. End your reply with the moves in one answer tag, in this form:
+Reply with the moves in one answer tag, with little or no text before it, in this form:
 <answer>Up Right Right</answer>"""
 
 PROPOSE = f"""\
@@ -66,6 +66,7 @@ You lead an agent to a goal.
 {RULES}Give a shortest list of legal moves that takes the agent to the goal.{REPLY}"""
 
 PROPOSERS = ("proposer", "drafter")
+DECIDERS = ("planner", "answerer")
 ROLES = MappingProxyType(
     {
         "proposer": Role("proposer", PROPOSE),
@@ -127,8 +128,9 @@ def progress_on_best(state: State, end: int) -> float:
 
 
 def progress_of_turn(state: State, end: int) -> float:
-    """Team value in the paper's form: ground won in this turn, whether new or not."""
-    return max(0, state.distance - state.distances[end]) / state.first_distance
+    """Team value in the paper's form: ground won in this turn, whether new or not; 1 at most."""
+    won = max(0, state.distance - state.distances[end])
+    return min(1.0, won / state.first_distance)
 
 
 def efficiency(state: State, moves: Sequence[str], played: Walk) -> float:
@@ -171,27 +173,30 @@ class PlanPath(Environment[State]):
         self, options: PlanPathOptions | None = None, prompts: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(options, prompts)
-        self.roles = tuple(ROLES[name] for name in self._played())
         self.reward = REWARDS[self.options.reward]
         self.view = VIEWS[self.options.view]
+        roles = {name: replace(role, prompt=self.view.prompt(role)) for name, role in ROLES.items()}
+        self.roles = tuple(roles[name] for name in self._played())
+        self._all_roles = tuple(roles.values())
 
     def all_roles(self) -> tuple[Role, ...]:
         """The team's roles and those of the variants with one policy."""
-        return tuple(ROLES.values())
+        return self._all_roles
 
     def task(self, split: str, seed: int, index: int) -> Task:
         """A grid whose start and goal are joined and `min_distance` apart or more."""
-        o = self.options
+        size, blocked = self.options.size, self.options.blocked
+        min_distance = self.options.min_distance
 
         def draw(generator: Random) -> Grid | None:
-            return draw_grid(o.size, o.blocked, o.min_distance, generator)
+            return draw_grid(size, blocked, min_distance, generator)
 
         try:
             return draw_task(self.name, split, seed, index, draw)
         except NothingDrawnError as error:
-            given = f"size = {o.size} and blocked = {o.blocked}"
+            given = f"size = {size} and blocked = {blocked}"
             allowed = f"{error} with {given}: lower it or blocked, or raise size"
-            fault = Fault("environment.options.min_distance", show(o.min_distance), allowed)
+            fault = Fault("environment.options.min_distance", show(min_distance), allowed)
             raise ConfigurationError([fault]) from error
 
     def start(self, task: Task, purpose: str) -> State:
@@ -201,9 +206,10 @@ class PlanPath(Environment[State]):
 
     def observe(self, state: State, agent: str) -> tuple[Message, ...]:
         """The standing instruction and the current state; deciders also read the proposal."""
-        user = self.view.write(state, self.options.max_moves, agent in ("planner", "answerer"))
-        standing = self.prompts.get(agent, agent) if self._is_compact() else self.prompt(agent)
-        return (Message("system", standing), Message("user", user))
+        user = self.view.state(state, self.options.max_moves)
+        if agent in DECIDERS:
+            user += self.view.between + self.view.proposal(state, self.options.max_moves)
+        return (Message("system", self.prompt(agent)), Message("user", user))
 
     def act(
         self, state: State, agent: str, reply: str, evidence: Sequence[Evidence]
@@ -264,7 +270,7 @@ class PlanPath(Environment[State]):
         lists += [list(path[:n]) for n in range(1, len(path) + 1)]
         for move, back in zip(MOVES, ("Down", "Up", "Right", "Left"), strict=True):
             lists += [[move, back] * n + list(path) for n in (1, 3, 20)]
-            lists += [[move, back] * 20, [move] * 500, [*path, move]]
+            lists += [[move, back] * 20, [move] * 500, [*path, move], [*path, *[move] * 500]]
         lists += [generator.choices(MOVES, k=generator.randint(4, 30)) for _ in range(40)]
         return [self.reply_with(moves) for moves in lists]
 
@@ -273,9 +279,6 @@ class PlanPath(Environment[State]):
             return (self.options.only,)
         variants = {None: ("proposer", "planner"), "plain": ("solo",)}
         return variants.get(self.options.single, ("drafter", "answerer"))
-
-    def _is_compact(self) -> bool:
-        return self.options.view == "compact"
 
     def _walk(self, state: State, moves: Sequence[str]) -> Walk:
         limit = self.options.max_moves

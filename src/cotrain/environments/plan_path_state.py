@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from cotrain.environments.base import Role
 from cotrain.environments.grid import Grid, Walk, distances_to
 from cotrain.environments.parsing import MOVES
 
@@ -51,8 +52,8 @@ def start_of(grid: Grid) -> State:
     return State(grid, distances, grid.start, distances[grid.start])
 
 
-def text_view(state: State, max_moves: int | None, shows_proposal: bool) -> str:
-    """The state in words and as a drawing: what may be done first, then where everything is."""
+def state_in_words(state: State, max_moves: int | None) -> str:
+    """The state in lines: what may be done first, then where everything is."""
     grid = state.grid
     lines = [
         f"Legal moves now: {', '.join(grid.legal(state.position)) or 'none'}",
@@ -60,43 +61,20 @@ def text_view(state: State, max_moves: int | None, shows_proposal: bool) -> str:
         f"Goal: row {grid.place(grid.goal)[0]}, column {grid.place(grid.goal)[1]}",
     ]
     lines += [] if max_moves is None else [f"Give at most {max_moves} moves."]
-    lines += ["Grid:", *(" ".join(row) for row in grid.rows(state.position))]
-    return "\n".join(lines + ([proposal_in_words(state, max_moves)] if shows_proposal else []))
+    return "\n".join([*lines, "Grid:", *(" ".join(row) for row in grid.rows(state.position))])
 
 
-def compact_view(state: State, max_moves: int | None, shows_proposal: bool) -> str:
-    """The state as words with one blank between them: four slots for the moves, then the cells.
+def state_in_tokens(state: State, max_moves: int | None) -> str:
+    """The state as tokens with one blank between them: four slots for the moves, then the cells.
 
     For example `legal Up - Left - at 2 3 goal 5 1 moves 4 grid . # ...`.
     """
     grid, legal = state.grid, state.grid.legal(state.position)
-    words = ["legal", *(move if move in legal else "-" for move in MOVES)]
-    words += ["at", *map(str, grid.place(state.position)), "goal", *map(str, grid.place(grid.goal))]
-    words += [] if max_moves is None else ["moves", str(max_moves)]
-    words += ["grid", *"".join(grid.rows(state.position))]
-    if shows_proposal and state.proposal is None:
-        words += ["proposal", "none"]
-    elif shows_proposal and state.proposal is not None:
-        preview = state.proposal.preview
-        words += ["proposal", *_shown_moves(state, state.proposal, max_moves)]
-        words += ["ends", *map(str, grid.place(preview.end)), "illegal", str(preview.illegal)]
-    return " ".join(words)
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """How a state is written, and the form of a reply."""
-
-    write: Callable[[State, int | None, bool], str]
-    reply: str
-
-
-VIEWS: Mapping[str, View] = MappingProxyType(
-    {
-        "text": View(text_view, "<answer>{}</answer>"),
-        "compact": View(compact_view, "<answer> {} </answer>"),
-    }
-)
+    tokens = ["legal", *(move if move in legal else "-" for move in MOVES)]
+    tokens += ["at", *map(str, grid.place(state.position))]
+    tokens += ["goal", *map(str, grid.place(grid.goal))]
+    tokens += [] if max_moves is None else ["moves", str(max_moves)]
+    return " ".join([*tokens, "grid", *"".join(grid.rows(state.position))])
 
 
 def proposal_in_words(state: State, max_moves: int | None) -> str:
@@ -116,5 +94,49 @@ def proposal_in_words(state: State, max_moves: int | None) -> str:
     )
 
 
+def proposal_in_tokens(state: State, max_moves: int | None) -> str:
+    """The proposal as tokens: `proposal Up Left ends 3 2 illegal 0`, or `proposal none`."""
+    if state.proposal is None:
+        return "proposal none"
+    preview = state.proposal.preview
+    tokens = ["proposal", *_shown_moves(state, state.proposal, max_moves)]
+    tokens += ["ends", *map(str, state.grid.place(preview.end)), "illegal", str(preview.illegal)]
+    return " ".join(tokens)
+
+
 def _shown_moves(state: State, proposal: Proposal, max_moves: int | None) -> tuple[str, ...]:
     return proposal.moves[: max_moves or 4 * state.grid.size]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How standing instructions, states, proposals and replies are written.
+
+    `state` and `proposal` take the state and `max_moves`; `between` stands between the two.
+    """
+
+    prompt: Callable[[Role], str]
+    state: Callable[[State, int | None], str]
+    proposal: Callable[[State, int | None], str]
+    between: str
+    reply: str
+
+
+VIEWS: Mapping[str, View] = MappingProxyType(
+    {
+        "text": View(
+            prompt=lambda role: role.prompt,
+            state=state_in_words,
+            proposal=proposal_in_words,
+            between="\n",
+            reply="<answer>{}</answer>",
+        ),
+        "compact": View(
+            prompt=lambda role: role.name,
+            state=state_in_tokens,
+            proposal=proposal_in_tokens,
+            between=" ",
+            reply="<answer> {} </answer>",
+        ),
+    }
+)

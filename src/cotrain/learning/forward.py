@@ -96,7 +96,9 @@ class _Row:
             positions += range(length, length + size)
             segments += [number] * size
         trail = width - len(ids)
-        return cls(ids + [0] * trail, positions + [0] * trail, segments + [PADDING] * trail, columns)
+        return cls(
+            ids + [0] * trail, positions + [0] * trail, segments + [PADDING] * trail, columns
+        )
 
 
 def tree_mask(segments: Tensor) -> Tensor:
@@ -138,6 +140,4 @@ def reply_logprobs(model: PreTrainedModel, layout: Layout) -> Tensor:
         use_cache=False,
         logits_to_keep=kept,
     ).logits
-    return token_logprobs(
-        logits[layout.rows, layout.columns], layout.targets, layout.temperatures
-    )
+    return token_logprobs(logits[layout.rows, layout.columns], layout.targets, layout.temperatures)

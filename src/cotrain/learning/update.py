@@ -107,7 +107,7 @@ class PolicyLearner:
             skipped=not taken,
             samples=len(samples),
             tokens_trained=tally.tokens,
-            loss=_finite(tally.loss / len(norms)),
+            loss=tally.loss / len(taken) if taken else None,
             grad_norm=sum(taken) / len(taken) if taken else None,
             clip_fraction=tally.clipped / tally.tokens,
             logprob_gap=_finite(tally.gap / tally.gap_tokens),
@@ -131,12 +131,12 @@ class PolicyLearner:
         if finite:
             self._optimizer.step()
             self._weights.publish()
+        else:
+            tally.loss = loss_before
         self._weights.clear_gradients()
         return norm if finite else None
 
-    def _accumulate(
-        self, batch: Sequence[Pack], old: Mapping[int, Tensor], tally: _Tally
-    ) -> None:
+    def _accumulate(self, batch: Sequence[Pack], old: Mapping[int, Tensor], tally: _Tally) -> None:
         """Adds the gradient of one micro-batch."""
         samples = [sample for pack in batch for sample in pack.samples]
         new = self._logprobs(batch)

@@ -64,7 +64,14 @@ class CausalPolicy:
 
     def _reply(self, row: "_Row") -> Reply:
         text_ids = row.ids[:-1] if row.finish is Finish.STOP else row.ids
-        return Reply(self.codec.decode(text_ids), tuple(row.ids), tuple(row.logprobs), row.finish)
+        late = row.finish is Finish.TIMEOUT
+        return Reply(
+            text=self.codec.decode(text_ids),
+            token_ids=tuple(row.ids),
+            logprobs=tuple(row.logprobs),
+            finish=row.finish,
+            message=f"no end within {self._reply_seconds} s (limits.reply_seconds)" if late else "",
+        )
 
 
 def split_by_tokens(
@@ -159,9 +166,7 @@ class _DecodingState:
 
     def select(self, kept: Tensor) -> "_DecodingState":
         self.cache.batch_select_indices(kept)
-        return _DecodingState(
-            self.cache, self.mask[kept], self.position[kept], self.logits[kept]
-        )
+        return _DecodingState(self.cache, self.mask[kept], self.position[kept], self.logits[kept])
 
 
 def _prefill(model: PreTrainedModel, requests: Sequence[SampleRequest]) -> _DecodingState:
@@ -192,7 +197,10 @@ def _advance(model: PreTrainedModel, state: _DecodingState, tokens: Tensor) -> _
         use_cache=True,
         **{cache_argument(model): state.cache},
     )
-    return _DecodingState(state.cache, mask, state.position + 1, output.logits[:, -1])
+    # A finished row goes on until it is dropped, past the context where its prompt was long.
+    last = model.config.get_text_config().max_position_embeddings - 1
+    position = (state.position + 1).clamp(max=last)
+    return _DecodingState(state.cache, mask, position, output.logits[:, -1])
 
 
 def cache_argument(model: PreTrainedModel) -> str:

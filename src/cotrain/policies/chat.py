@@ -41,7 +41,9 @@ class ChatCodec:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The reply's text: what comes before the end token, special tokens left out."""
-        return self.tokenizer.decode(list(ids), skip_special_tokens=True)
+        return self.tokenizer.decode(
+            list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
 
 
 def end_token_ids(model_config: Any, generation_config: Any, tokenizer: Any) -> tuple[int, ...]:

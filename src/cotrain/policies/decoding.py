@@ -75,12 +75,14 @@ def _draw(mass: Tensor, uniform: Tensor) -> Tensor:
 
 
 def _truncated(mass: Tensor, decoding: RowDecoding) -> Tensor:
-    """Sets to zero what top-k and top-p leave out; the likeliest token always stays."""
+    """Sets to zero what top-k, then top-p of the rest, leave out; the likeliest token stays."""
     if bool(((decoding.top_p >= 1) & (decoding.top_k == 0)).all()):
         return mass
     ordered, places = mass.sort(-1, descending=True, stable=True)
     rank = torch.arange(mass.shape[-1], device=mass.device)
+    ordered = torch.where((decoding.top_k == 0) | (rank < decoding.top_k), ordered, 0.0)
     before = ordered.cumsum(-1) - ordered
-    keep = (before < decoding.top_p) & ((decoding.top_k == 0) | (rank < decoding.top_k))
+    share = decoding.top_p * ordered.sum(-1, keepdim=True)
+    keep = (before < share) | (decoding.top_p >= 1)
     keep[:, 0] = True
     return torch.zeros_like(mass).scatter(-1, places, torch.where(keep, ordered, 0.0))

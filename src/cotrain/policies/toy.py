@@ -38,7 +38,9 @@ def toy_tokenizer(words: Sequence[str]) -> PreTrainedTokenizerFast:
     >>> toy_tokenizer(["Up", "Down"]).encode("Up Down Up")
     [7, 8, 7]
     """
-    vocabulary = {word: i for i, word in enumerate([*SPECIAL, "system", "user", "assistant", *words])}
+    vocabulary = {
+        word: i for i, word in enumerate([*SPECIAL, "system", "user", "assistant", *words])
+    }
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return PreTrainedTokenizerFast(

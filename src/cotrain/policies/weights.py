@@ -65,7 +65,15 @@ class MasterWeights:
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Takes over saved masters and publishes them. Names and shapes must agree exactly."""
         if missing := sorted(set(self.parameters) ^ set(state)):
-            raise ValueError(f"saved weights do not fit the model: {missing[:5]} are on one side only")
+            raise ValueError(
+                f"saved weights do not fit the model: {missing[:5]} are on one side only"
+            )
+        for name, master in self.parameters.items():
+            if master.shape != state[name].shape:
+                raise ValueError(
+                    f"saved weights do not fit the model: {name} has shape "
+                    f"{tuple(state[name].shape)}, the model's is {tuple(master.shape)}"
+                )
         for name, master in self.parameters.items():
             master.copy_(state[name])
         self.publish()

@@ -21,8 +21,8 @@ from cotrain.core.episode import (
     TurnKey,
 )
 from cotrain.environments.base import Environment
-from cotrain.policies.base import SampleRequest, Sampler
-from cotrain.rollouts.base import Cast, Fulfiller, Opening, PlayRules, Player, PromptTooLongError
+from cotrain.policies.base import Sampler, SampleRequest
+from cotrain.rollouts.base import Cast, Fulfiller, Opening, Player, PlayRules, PromptTooLongError
 from cotrain.rollouts.tree import (
     Asked,
     JudgedGroup,
@@ -82,7 +82,7 @@ class Engine:
             asked.append(questions)
         groups = iter(self._judged_groups(after, asked, rules))
         judged = [[next(groups) for _ in questions] for questions in asked]
-        joint = self._joint_evidence(after, judged)
+        joint = self._joint_evidence(after, judged, rules)
         return [
             self._commit(episode, found, evidence, rules) if found else episode
             for episode, found, evidence in zip(after, judged, joint, strict=True)
@@ -108,9 +108,7 @@ class Engine:
             return episode.end(EpisodeStatus.ENVIRONMENT_ERROR, _said(error)), []
         return episode, asked
 
-    def _question(
-        self, episode: OpenEpisode, player: Player, turn: int, rules: PlayRules
-    ) -> Asked:
+    def _question(self, episode: OpenEpisode, player: Player, turn: int, rules: PlayRules) -> Asked:
         opening, agent = episode.opening, player.agent
         messages = tuple(self.environment.observe(episode.state, agent))
         prompt_ids = player.sampler.encode(messages)
@@ -176,11 +174,17 @@ class Engine:
         return [[next(found) for _ in group] for group in replies]
 
     def _joint_evidence(
-        self, episodes: Sequence[OpenEpisode], judged: Sequence[Sequence[JudgedGroup]]
+        self,
+        episodes: Sequence[OpenEpisode],
+        judged: Sequence[Sequence[JudgedGroup]],
+        rules: PlayRules,
     ) -> list[tuple[Evidence, ...]]:
+        """The evidence of every phase that will be committed."""
         return self._fulfilled(
             [
-                joint_requests(self.environment, episode.state, groups)
+                ()
+                if rules.ends_unscored([found.group for found in groups])
+                else joint_requests(self.environment, episode.state, groups)
                 for episode, groups in zip(episodes, judged, strict=True)
             ]
         )
@@ -205,17 +209,19 @@ class Engine:
     ) -> OpenEpisode:
         groups = [found.group for found in judged]
         if rules.ends_unscored(groups):
-            return _with_phase(episode, groups).end(
+            return _with_phase(episode, groups, ()).end(
                 EpisodeStatus.UNSCORED, "; ".join(_failures(groups))
             )
         if failed := [item for item in joint_evidence if item.status is not SCORED]:
-            return _with_phase(episode, groups).end(
+            return _with_phase(episode, groups, joint_evidence).end(
                 EpisodeStatus.ENVIRONMENT_ERROR, f"joint evidence: {failed[0].message}"
             )
         try:
             return commit(self.environment, episode, judged, joint_evidence)
         except Exception as error:  # noqa: BLE001 - a fault of the rules ends the episode, recorded
-            return _with_phase(episode, groups).end(EpisodeStatus.ENVIRONMENT_ERROR, _said(error))
+            return _with_phase(episode, groups, joint_evidence).end(
+                EpisodeStatus.ENVIRONMENT_ERROR, _said(error)
+            )
 
 
 def _sample(asked: Sequence[Asked]) -> list[tuple[Reply, ...]]:
@@ -251,8 +257,11 @@ def _just_done(episode: OpenEpisode) -> bool:
     return episode.done and episode.ended is None
 
 
-def _with_phase(episode: OpenEpisode, groups: Sequence[Group]) -> OpenEpisode:
-    return replace(episode, phases=(*episode.phases, Phase(tuple(groups))))
+def _with_phase(
+    episode: OpenEpisode, groups: Sequence[Group], joint_evidence: Sequence[Evidence]
+) -> OpenEpisode:
+    phase = Phase(tuple(groups), tuple(joint_evidence))
+    return replace(episode, phases=(*episode.phases, phase))
 
 
 def _failures(groups: Sequence[Group]) -> list[str]:

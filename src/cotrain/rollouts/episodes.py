@@ -59,9 +59,7 @@ class TrainingEpisodes:
                 number += 1
 
     def _seed(self, opening: Opening, agent: str, turn: int, candidate: int) -> int:
-        return derive_seed(
-            self.seed, "train", opening.step, opening.number, agent, turn, candidate
-        )
+        return derive_seed(self.seed, "train", opening.step, opening.number, agent, turn, candidate)
 
 
 @dataclass(frozen=True, slots=True)

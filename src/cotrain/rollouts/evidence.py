@@ -51,9 +51,7 @@ class HandlerPool:
             self._collect(answers, deadlines, found, requests)
         return [found[place] for place in range(len(requests))]
 
-    def _start(
-        self, place: int, request: Request, answers: "queue.SimpleQueue[_Answer]"
-    ) -> None:
+    def _start(self, place: int, request: Request, answers: "queue.SimpleQueue[_Answer]") -> None:
         def work() -> None:
             answers.put(_Answer(place, self._answer(request)))
 
@@ -76,7 +74,9 @@ class HandlerPool:
                 found[answer.place] = answer.evidence
         except queue.Empty:
             now = time.monotonic()
-            late = [p for p, deadline in deadlines.items() if deadline is not None and deadline <= now]
+            late = [
+                p for p, deadline in deadlines.items() if deadline is not None and deadline <= now
+            ]
             for place in late:
                 del deadlines[place]
                 found[place] = self._late(requests[place])
@@ -91,7 +91,7 @@ class HandlerPool:
         for _ in range(self._retries + 1):
             try:
                 return Evidence(request, handler(request))
-            except Exception as error:  # noqa: BLE001 - a failed handler becomes a recorded status
+            except BaseException as error:  # noqa: BLE001 - SystemExit too becomes a status
                 message = f"{type(error).__name__}: {error}"
         tries = self._retries + 1
         return Evidence(request, None, CandidateStatus.ERROR, f"{message} (after {tries} tries)")

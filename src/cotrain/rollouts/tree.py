@@ -23,7 +23,7 @@ from cotrain.core.episode import (
     Turn,
     TurnKey,
 )
-from cotrain.core.rewards import turn_score
+from cotrain.core.rewards import UNSCORED_ENDINGS, turn_score
 from cotrain.environments.base import Environment, Judged, Outcome
 from cotrain.rollouts.base import Opening, Player, PlayRules
 
@@ -104,6 +104,9 @@ def judge(
         outcome = environment.act(state, agent, reply.text, tuple(evidence))
     except Exception as error:  # noqa: BLE001 - a fault of the rules masks the candidate
         return CandidateStatus.ERROR, None, f"{type(error).__name__}: {error}"
+    if not isinstance(outcome, Outcome):  # pyright: ignore[reportUnnecessaryIsInstance] - foreign
+        message = f"act returned {type(outcome).__name__}, not an Outcome"
+        return CandidateStatus.ERROR, None, message
     return CandidateStatus.SCORED, outcome, ""
 
 
@@ -204,9 +207,7 @@ def commit(
     if len(groups) == 1 and outcome is not None:
         state, done = outcome.state, outcome.done
     else:
-        state, done = environment.commit(
-            episode.state, _followed(groups), tuple(joint_evidence)
-        )
+        state, done = environment.commit(episode.state, _followed(groups), tuple(joint_evidence))
     phase = Phase(
         tuple(judged.group for judged in groups), tuple(joint_evidence), environment.render(state)
     )
@@ -215,12 +216,7 @@ def commit(
 
 def finish(environment: Environment[object], episode: OpenEpisode) -> Episode:
     """The record of an ended episode. An ending for want of a score is never a success."""
-    status = episode.ended or EpisodeStatus.TURN_LIMIT
-    lost = status in (
-        EpisodeStatus.ENVIRONMENT_ERROR,
-        EpisodeStatus.UNSCORED,
-        EpisodeStatus.TIMEOUT,
-    )
+    status, success, message = _ending(environment, episode)
     opening = episode.opening
     return Episode(
         step=opening.step,
@@ -228,11 +224,24 @@ def finish(environment: Environment[object], episode: OpenEpisode) -> Episode:
         task_number=opening.task_number,
         task=opening.task,
         status=status,
-        success=not lost and environment.success(episode.state),
+        success=success,
         turns=episode.close_turn().turns,
         opening=episode.opening_rendering,
-        message=episode.message,
+        message=message,
     )
+
+
+def _ending(
+    environment: Environment[object], episode: OpenEpisode
+) -> tuple[EpisodeStatus, bool, str]:
+    status = episode.ended or EpisodeStatus.TURN_LIMIT
+    if status in UNSCORED_ENDINGS:
+        return status, False, episode.message
+    try:
+        return status, environment.success(episode.state), episode.message
+    except Exception as error:  # noqa: BLE001 - a fault of the rules ends the episode, recorded
+        message = f"success: {type(error).__name__}: {error}"
+        return EpisodeStatus.ENVIRONMENT_ERROR, False, message
 
 
 def _followed(groups: Sequence[JudgedGroup]) -> Mapping[str, Judged]:

@@ -1,9 +1,9 @@
 """What a checkpoint holds, and how a run goes on from one.
 
-    step_000012/
-      state.json            progress, policy versions, configuration
-      policies/NAME/        float32 masters as a Hugging Face folder
-      optimizers/NAME/      moments
+step_000012/
+  state.json            progress, policy versions, configuration
+  policies/NAME/        float32 masters as a Hugging Face folder
+  optimizers/NAME/      moments
 """
 
 import json

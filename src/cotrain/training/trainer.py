@@ -10,7 +10,7 @@ from cotrain.core.samples import CreditedSample, SampleGroup, credit
 from cotrain.learning.base import Learner, UpdateReport
 from cotrain.rollouts.base import EpisodeSource
 from cotrain.training.progress import Horizon, Progress
-from cotrain.training.recording import Stopwatch, StepRecord
+from cotrain.training.recording import StepRecord, Stopwatch
 
 
 class TrainingFailedError(RuntimeError):
@@ -134,9 +134,7 @@ def route(
     return batches
 
 
-def _after(
-    progress: Progress, record: StepRecord, reports: Mapping[str, UpdateReport]
-) -> Progress:
+def _after(progress: Progress, record: StepRecord, reports: Mapping[str, UpdateReport]) -> Progress:
     refused = any(report.non_finite for report in reports.values())
     return replace(
         progress,

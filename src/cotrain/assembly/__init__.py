@@ -1,0 +1,1 @@
+"""The composition root: from a configuration to objects. The only place that knows every class."""

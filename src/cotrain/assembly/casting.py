@@ -1,0 +1,124 @@
+"""Who plays each agent, in training and in evaluation, and how a method samples."""
+
+from typing import Any
+
+from cotrain.assembly.policies import Policies
+from cotrain.config import Config, ConfigurationError, Fault
+from cotrain.config.faults import show
+from cotrain.core.selection import selection
+from cotrain.environments.base import Environment
+from cotrain.policies.base import Decoding
+from cotrain.rollouts.base import Cast, Player
+from cotrain.rollouts.engine import Engine
+from cotrain.rollouts.episodes import EvaluationEpisodes, Limits, TrainingEpisodes
+from cotrain.rollouts.evidence import HandlerPool
+from cotrain.rollouts.methods import Method, TreeMethod, WholeEpisodeMethod
+
+TREE_METHODS = ("at_grpo", "single_at_grpo")
+WHOLE_EPISODE_METHODS = ("team_grpo", "single_grpo")
+
+
+def method_of(config: Config) -> Method:
+    """The training method. Raises ConfigurationError for `single` and `team`, which train nothing."""
+    name, candidates = config.algorithm.method, config.sampling.candidates
+    if name in TREE_METHODS:
+        return TreeMethod(candidates)
+    if name in WHOLE_EPISODE_METHODS:
+        return WholeEpisodeMethod(candidates, config.team.team_weight, config.team.turns)
+    allowed = f"trains nothing; allowed are {', '.join(TREE_METHODS + WHOLE_EPISODE_METHODS)}"
+    raise ConfigurationError([Fault("algorithm.method", show(name), allowed)])
+
+
+def training_cast(
+    config: Config, environment: Environment[Any], policies: Policies, method: Method
+) -> Cast:
+    """A player for each agent; a frozen role gives one reply and no group."""
+    cast: dict[str, Player] = {}
+    for role in environment.roles:
+        settings = config.team.roles.get(role.name)
+        trained = settings is None or settings.trainable
+        decoding = Decoding(_temperature(config, role.name), _reply_limit(config, role.name))
+        sampler = policies.samplers[policies.of_role[role.name]]
+        width = method.width if trained else 1
+        for agent in role.agents:
+            cast[agent] = Player(agent, role.name, sampler, decoding, width, trained)
+    return cast
+
+
+def evaluation_decoding(config: Config) -> Decoding:
+    """The decoding of evaluations; a role's own reply limit applies to it too."""
+    evaluation = config.evaluation
+    return Decoding(
+        evaluation.temperature,
+        config.sampling.max_reply_tokens,
+        evaluation.top_p,
+        evaluation.top_k,
+    )
+
+
+def evaluation_cast(config: Config, environment: Environment[Any], policies: Policies) -> Cast:
+    """A player for each agent, with one reply a prompt and the evaluation's decoding."""
+    general = evaluation_decoding(config)
+    cast: dict[str, Player] = {}
+    for role in environment.roles:
+        limit = _reply_limit(config, role.name)
+        decoding = Decoding(general.temperature, limit, general.top_p, general.top_k)
+        sampler = policies.samplers[policies.of_role[role.name]]
+        for agent in role.agents:
+            cast[agent] = Player(agent, role.name, sampler, decoding, 1, trained=False)
+    return cast
+
+
+def training_episodes(
+    config: Config, environment: Environment[Any], policies: Policies, method: Method
+) -> TrainingEpisodes:
+    """The episode source of a training run."""
+    return TrainingEpisodes(
+        engine=engine_of(config, environment),
+        cast=training_cast(config, environment, policies, method),
+        method=method,
+        limits=limits_of(config),
+        selection=selection(config.algorithm.follow),
+        tasks_per_step=config.sampling.tasks_per_step,
+        seed=config.run.seed,
+    )
+
+
+def evaluation_episodes(
+    config: Config, environment: Environment[Any], policies: Policies
+) -> EvaluationEpisodes:
+    """The episode source of evaluations."""
+    return EvaluationEpisodes(
+        engine=engine_of(config, environment),
+        cast=evaluation_cast(config, environment, policies),
+        limits=limits_of(config),
+        seed=config.evaluation.seed,
+    )
+
+
+def engine_of(config: Config, environment: Environment[Any]) -> Engine:
+    """The engine, with what answers the environment's own requests."""
+    pool = HandlerPool(environment.handlers, config.limits.act_seconds, config.limits.retries)
+    return Engine(environment, pool)
+
+
+def limits_of(config: Config) -> Limits:
+    """What bounds an episode."""
+    return Limits(
+        max_turns=config.team.turns,
+        max_prompt_tokens=config.sampling.max_prompt_tokens,
+        team_weight=config.team.team_weight,
+        episode_seconds=config.limits.episode_seconds,
+    )
+
+
+def _temperature(config: Config, role: str) -> float:
+    settings = config.team.roles.get(role)
+    own = settings.temperature if settings is not None else None
+    return config.sampling.temperature if own is None else own
+
+
+def _reply_limit(config: Config, role: str) -> int:
+    settings = config.team.roles.get(role)
+    own = settings.max_reply_tokens if settings is not None else None
+    return config.sampling.max_reply_tokens if own is None else own

@@ -1,0 +1,123 @@
+"""What the commands and the Python interface do, in the words of a user."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from cotrain.assembly.evaluating import fresh_team, saved_team
+from cotrain.assembly.planning import RunPlan, plan_of
+from cotrain.assembly.resolving import resolved
+from cotrain.assembly.training import Run, continued_config, resume_run, start_run
+from cotrain.config import (
+    Config,
+    ConfigurationError,
+    Fault,
+    load_config,
+    parse_assignments,
+    show,
+)
+from cotrain.environments.base import SPLITS
+from cotrain.runs.loggers.console import comparison_table
+from cotrain.runs.store import RunStore
+from cotrain.training.evaluation import evaluate as evaluate_contender
+
+Overrides: TypeAlias = Mapping[str, object] | Sequence[str]
+
+
+def never() -> bool:
+    """A stop request that never comes."""
+    return False
+
+
+def train(
+    source: str | Path | None = None,
+    overrides: Overrides = (),
+    run_dir: str | Path | None = None,
+    resume: bool = False,
+    stop: Callable[[], bool] = never,
+) -> Run:
+    """Trains a new run, or goes on with the one in `run_dir`.
+
+    `source` is a TOML file, a preset, or None for the embedded default; `overrides` maps dotted keys
+    to values, or lists `key=value`. Raises ConfigurationError for a wrong configuration,
+    RunFolderRefusedError for a folder that holds another run.
+    """
+    if not resume:
+        config = load_config(source, overrides)
+        return start_run(config, _folder(run_dir, config), stop)
+    if run_dir is None:
+        fault = Fault("--resume", "", "needs --run-dir, the folder of the run to go on with")
+        raise ConfigurationError([fault])
+    with RunStore.open(run_dir) as store:
+        config = continued_config(store, source, _mapping(overrides))
+        return resume_run(config, store, stop)
+
+
+def plan(source: str | Path | None = None, overrides: Overrides = ()) -> RunPlan:
+    """What `train` would do."""
+    return plan_of(load_config(source, overrides))
+
+
+def evaluate(
+    target: str | Path,
+    overrides: Overrides = (),
+    tasks: int | None = None,
+    split: str = "test",
+    seed: int | None = None,
+) -> dict[str, Any]:
+    """One evaluation row of a run folder, a checkpoint, a configuration file or a preset.
+
+    `tasks` and `seed` set `evaluation.tasks` and `evaluation.seed`.
+    """
+    if split not in SPLITS:
+        raise ConfigurationError([Fault("--split", show(split), f"must be {', '.join(SPLITS)}")])
+    changes = {"evaluation.seed": seed, "evaluation.tasks": tasks}
+    given = {key: value for key, value in changes.items() if value is not None}
+    overrides = {**_mapping(overrides), **given}
+    if Path(target).is_dir():
+        team = saved_team(Path(target), overrides)
+    else:
+        team = fresh_team(resolved(load_config(target, overrides)))
+    return evaluate_contender(team.contender, split, team.config.evaluation.tasks, team.step)
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """A run in one document: its folder, whether it is finished, its last rows."""
+    metrics = run.metrics
+    return {
+        "run_dir": str(run.path),
+        "finished": run.finished,
+        "step": metrics[-1]["step"] if metrics else 0,
+        "evaluations": run.evaluations,
+    }
+
+
+def summary_text(run: Run) -> str:
+    """The before-and-after table on the test split, and what to do next."""
+    rows = [row for row in run.evaluations if row["split"] == "test"]
+    table = comparison_table(rows) if rows else "no evaluation on the test split yet"
+    where = f"The run is in {run.path}."
+    if not run.finished:
+        where += f" It is not finished: {how_to_go_on(run.path)}"
+    return f"{table}\n\n{where}"
+
+
+def how_to_go_on(run_dir: str | Path | None) -> str:
+    """How to resume a run that was stopped."""
+    if run_dir is None:
+        return "go on with: cotrain train --resume --run-dir RUN_DIR"
+    return f"go on with: cotrain train --resume --run-dir {run_dir}"
+
+
+def _mapping(overrides: Overrides) -> Mapping[str, object]:
+    if isinstance(overrides, Mapping):
+        return overrides
+    return parse_assignments(list(overrides))
+
+
+def _folder(run_dir: str | Path | None, config: Config) -> Path:
+    if run_dir is not None:
+        return Path(run_dir)
+    time = datetime.now().strftime("%Y%m%d-%H%M%S")
+    return Path("runs") / f"{config.run.name}-{time}"

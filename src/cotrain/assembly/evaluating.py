@@ -1,0 +1,114 @@
+"""Contenders for evaluation: the team of a run, saved ones, and the baselines beside it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cotrain.assembly.casting import evaluation_decoding, evaluation_episodes
+from cotrain.assembly.environments import build_environment
+from cotrain.assembly.policies import Policies, build_policies
+from cotrain.assembly.resolving import resolved
+from cotrain.config import (
+    Config,
+    ConfigurationError,
+    Fault,
+    config_from_json,
+    replaced,
+    show,
+)
+from cotrain.policies.loading import embedded_folder
+from cotrain.runs import layout
+from cotrain.runs.checkpoint_folder import checkpoint_at, latest_complete
+from cotrain.runs.durable import RunFolderRefusedError
+from cotrain.runs.store import RunFolder
+from cotrain.training.checkpoints import POLICIES, SavedState, read_state
+from cotrain.training.evaluation import Contender
+
+
+def contender_of(
+    config: Config, policies: Policies, run: str | None = None, name: str | None = None
+) -> Contender:
+    """The team that these policies form; `run` is where they are from, None for the row's own."""
+    environment = build_environment(config)
+    return Contender(
+        method=name or config.algorithm.method,
+        episodes=evaluation_episodes(config, environment, policies),
+        decoding=evaluation_decoding(config),
+        runs={role.name: run for role in environment.roles},
+    )
+
+
+def baselines_of(config: Config) -> list[Contender]:
+    """The contenders of `evaluation.baselines`, on the tasks and decoding of this run.
+
+    Raises ConfigurationError for a folder that is not a saved team.
+    """
+    return [_baseline(config, name) for name in config.evaluation.baselines]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTeam:
+    """A team with the configuration it plays under, and the step that it was saved at."""
+
+    config: Config
+    contender: Contender
+    step: int
+
+
+def saved_team(target: Path, overrides: Mapping[str, object]) -> SavedTeam:
+    """The team of a run folder (its last complete checkpoint) or of a checkpoint.
+
+    Raises RunFolderRefusedError for a folder that is neither, or has no complete checkpoint.
+    """
+    checkpoint = target
+    if (target / layout.CONFIG).is_file():
+        latest = latest_complete(RunFolder(target).checkpoints)
+        if latest.checkpoint is None:
+            raise RunFolderRefusedError(
+                f"{target} has no complete checkpoint yet: its team cannot be evaluated"
+            )
+        checkpoint = latest.checkpoint.path
+    state = read_state(checkpoint_at(checkpoint).path)
+    config = resolved(replaced(config_from_json(state.config), overrides))
+    return SavedTeam(config, _saved_contender(config, checkpoint, state, None), state.progress.step)
+
+
+def fresh_team(config: Config) -> SavedTeam:
+    """The team of a configuration, untrained."""
+    policies = build_policies(config, build_environment(config))
+    return SavedTeam(config, contender_of(config, policies), 0)
+
+
+def check_baselines(config: Config) -> None:
+    """Raises ConfigurationError unless every baseline is a saved team; loads no weights."""
+    for name in config.evaluation.baselines:
+        _baseline_state(name)
+
+
+def _baseline_state(name: str) -> SavedState:
+    try:
+        return read_state(embedded_folder(name) or Path(name))
+    except ValueError as error:
+        fault = Fault("evaluation.baselines", show(name), f"must be a checkpoint folder: {error}")
+        raise ConfigurationError([fault]) from error
+
+
+def _baseline(config: Config, name: str) -> Contender:
+    folder, state = embedded_folder(name) or Path(name), _baseline_state(name)
+    its_own = config_from_json(state.config)
+    shared = {
+        "evaluation": config.evaluation.model_dump(mode="json"),
+        "limits": config.limits.model_dump(mode="json"),
+        "model.threads": config.model.threads,
+    }
+    return _saved_contender(replaced(its_own, shared), folder, state, folder.name)
+
+
+def _saved_contender(
+    config: Config, checkpoint: Path, state: SavedState, run: str | None
+) -> Contender:
+    environment = build_environment(config)
+    policies = build_policies(config, environment, checkpoint / POLICIES)
+    for name, sampler in policies.samplers.items():
+        sampler.version = state.versions.get(name, 0)
+    return contender_of(config, policies, run)

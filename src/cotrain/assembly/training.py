@@ -1,0 +1,238 @@
+"""A training run, from a configuration to its folder: the parts put together."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cotrain.assembly.casting import method_of, training_episodes
+from cotrain.assembly.environments import build_environment
+from cotrain.assembly.evaluating import baselines_of, check_baselines, contender_of
+from cotrain.assembly.policies import Policies, build_policies
+from cotrain.assembly.resolving import resolved
+from cotrain.config import (
+    Config,
+    ConfigurationError,
+    Fault,
+    config_from_json,
+    difference,
+    load_config,
+    replaced,
+    show,
+)
+from cotrain.core.advantages import ESTIMATORS
+from cotrain.environments.base import Environment
+from cotrain.learning.schedule import rate_factor
+from cotrain.runs.checkpoint_folder import latest_complete
+from cotrain.runs.loggers.base import Logger
+from cotrain.runs.loggers.console import Plan, console_logger
+from cotrain.runs.manifest import collect_manifest
+from cotrain.runs.store import RunFolder, RunStore
+from cotrain.training.checkpoints import read_state, restore
+from cotrain.training.progress import Horizon, Progress
+from cotrain.training.recorder import KeepingPlan, Kept, RunRecorder
+from cotrain.training.trainer import Credit, Trainer
+
+HASHED_TASKS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished or stopped run: its folder, and what it wrote."""
+
+    path: Path
+    finished: bool
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """The rows of `metrics.jsonl`."""
+        return RunFolder(self.path).metrics()
+
+    @property
+    def evaluations(self) -> list[dict[str, Any]]:
+        """The rows of `evaluations.jsonl`."""
+        return RunFolder(self.path).evaluations()
+
+    @property
+    def checkpoints(self) -> list[Path]:
+        """The folders of the complete checkpoints, oldest first."""
+        root = RunFolder(self.path).checkpoints
+        return sorted(path.parent for path in root.glob("step_*/COMPLETE"))
+
+
+CHANGEABLE = ("run.steps", "run.max_sampled_tokens", "run.keep_checkpoints", "logging.", "limits.")
+"""What a resume may change: how far the run goes, and what never touches a weight."""
+
+
+def continued_config(
+    store: RunStore, source: str | Path | None, overrides: Mapping[str, object]
+) -> Config:
+    """The configuration that a resume goes on with: the stored one, or one that agrees with it.
+
+    Raises ConfigurationError, one line a key, when it differs in what may not change; a change that
+    may be made is stored and recorded as an event.
+    """
+    stored = config_from_json(store.config())
+    given = replaced(stored, overrides) if source is None else load_config(source, overrides)
+    autos = {
+        key: value
+        for key, value in {
+            "model.dtype": stored.model.dtype,
+            "model.threads": stored.model.threads,
+        }.items()
+        if (given.model.dtype if key == "model.dtype" else given.model.threads) == "auto"
+    }
+    given = replaced(given, autos)
+    changes = difference(stored, given)
+    refused = [change for change in changes if not change.key.startswith(CHANGEABLE)]
+    if refused:
+        raise ConfigurationError(
+            [
+                Fault(
+                    change.key,
+                    show(change.new),
+                    f"the run has {show(change.old)}; a resume keeps it",
+                )
+                for change in refused
+            ]
+        )
+    if changes:
+        store.replace_config(given.model_dump(mode="json"))
+        said = ", ".join(f"{c.key} from {show(c.old)} to {show(c.new)}" for c in changes)
+        store.record_event("configuration", f"changed on resume: {said}")
+    return given
+
+
+def start_run(config: Config, path: Path, stop: Callable[[], bool]) -> Run:
+    """Trains from step 0 in a new folder."""
+    environment = build_environment(config)
+    method_of(config)
+    check_baselines(config)
+    config = resolved(config)
+    policies = build_policies(config, environment)
+    config = resolved(config, policies.dtype)
+    manifest = _manifest(config, environment)
+    with RunStore.create(path, config.model_dump(mode="json"), manifest) as store:
+        return _play(store, config, environment, policies, Progress(), (), stop)
+
+
+def resume_run(config: Config, store: RunStore, stop: Callable[[], bool]) -> Run:
+    """Goes on from the last complete checkpoint, or from step 0 where there is none."""
+    latest = latest_complete(store.checkpoints)
+    if latest.checkpoint is not None and _is_over(config, latest.checkpoint.path):
+        return Run(store.path, finished=True)
+    config = resolved(config)
+    environment = build_environment(config)
+    policies = build_policies(config, environment)
+    events = [("checkpoint", warning) for warning in latest.warnings]
+    if latest.checkpoint is None:
+        store.cut_to_nothing()
+        events.append(("resume", "there is no complete checkpoint: the run begins at step 0"))
+        progress = Progress()
+    else:
+        progress = restore(latest.checkpoint.path, policies.learners)
+        store.cut_to(progress.step)
+        events.append(("resume", f"from checkpoints/{latest.checkpoint.path.name}"))
+    return _play(store, config, environment, policies, progress, events, stop)
+
+
+def _is_over(config: Config, checkpoint: Path) -> bool:
+    return horizon_of(config).reached(read_state(checkpoint).progress)
+
+
+def horizon_of(config: Config) -> Horizon:
+    """The end of a run of this configuration."""
+    return Horizon(config.run.steps, config.run.max_sampled_tokens)
+
+
+def _play(
+    store: RunStore,
+    config: Config,
+    environment: Environment[Any],
+    policies: Policies,
+    progress: Progress,
+    events: Sequence[tuple[str, str]],
+    stop: Callable[[], bool],
+) -> Run:
+    """Trains from this place on."""
+    loggers = _loggers(config, progress)
+    recorder = _recorder(store, config, policies, loggers)
+    try:
+        for kind, message in (*events, *(("note", note) for note in policies.notes)):
+            recorder.event(kind, message)
+        method = method_of(config)
+        trainer = Trainer(
+            source=training_episodes(config, environment, policies, method),
+            credit=Credit(
+                method.groups,
+                ESTIMATORS[config.algorithm.advantage],
+                config.algorithm.cut_replies,
+            ),
+            learners=policies.learners,
+            recorder=recorder,
+            horizon=horizon_of(config),
+            rate_factor=partial(
+                rate_factor, config.optimizer.schedule, config.optimizer.warmup_steps
+            ),
+            stop=stop,
+        )
+        progress = trainer.run(progress)
+    finally:
+        for logger in loggers:
+            logger.close()
+    return Run(store.path, horizon_of(config).reached(progress))
+
+
+def _recorder(
+    store: RunStore, config: Config, policies: Policies, loggers: Sequence[Logger]
+) -> RunRecorder:
+    run, evaluation = config.run, config.evaluation
+    plan = KeepingPlan(
+        run.evaluate_every,
+        run.checkpoint_every,
+        run.keep_checkpoints,
+        evaluation.tasks,
+        evaluation.validation_tasks,
+        config.logging.episodes,
+    )
+    kept = Kept(policies.samplers, policies.learners, config.model_dump(mode="json"))
+    team = contender_of(config, policies)
+    return RunRecorder(store, loggers, plan, kept, team, lambda: baselines_of(config))
+
+
+def _loggers(config: Config, progress: Progress) -> list[Logger]:
+    if not config.logging.console:
+        return []
+    plan = Plan(
+        config.run.steps, config.run.max_sampled_tokens, progress.step, progress.tokens_sampled
+    )
+    return [console_logger(plan)]
+
+
+def _manifest(config: Config, environment: Environment[Any]) -> dict[str, object]:
+    threads = config.model.threads
+    return collect_manifest(
+        seeds={"run": config.run.seed, "evaluation": config.evaluation.seed},
+        task_hashes=task_hashes(config, environment),
+        threads=threads if isinstance(threads, int) else torch.get_num_threads(),
+        dtype=config.model.dtype,
+        sandbox="none",
+    )
+
+
+def task_hashes(config: Config, environment: Environment[Any]) -> dict[str, str]:
+    """One hash a split over its first hundred tasks: equal hashes, equal tasks."""
+    seeds = {
+        "train": config.run.seed,
+        "validation": config.evaluation.seed,
+        "test": config.evaluation.seed,
+    }
+    hashes: dict[str, str] = {}
+    for split, seed in seeds.items():
+        digests = (environment.task(split, seed, index).digest for index in range(HASHED_TASKS))
+        hashes[split] = hashlib.sha256("\n".join(digests).encode()).hexdigest()
+    return hashes

@@ -1,0 +1,5 @@
+"""The commands. Typer lives here and nowhere else."""
+
+from cotrain.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,112 @@
+"""Base models by name: the embedded one, a folder, or the Hub."""
+
+from pathlib import Path
+
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+EMBEDDED_PREFIX = "tiny"
+EMBEDDED_ROOT = Path(__file__).parent.parent / "models"
+WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
+
+COMPUTE_DTYPES = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float64": torch.float64,
+}
+
+
+class ModelNotFoundError(ValueError):
+    """`model.name` names nothing that can be loaded; the message says what is missing."""
+
+
+def embedded_folder(name: str) -> Path | None:
+    """The folder of an embedded model, or None for any other name.
+
+    `tiny` is the start of training; `tiny/NAME` are the baselines that ship with it.
+
+    >>> embedded_folder("Qwen/Qwen3-1.7B") is None
+    True
+    """
+    if name == EMBEDDED_PREFIX:
+        return EMBEDDED_ROOT / "tiny" / "base"
+    if name.startswith(f"{EMBEDDED_PREFIX}/"):
+        return EMBEDDED_ROOT / name
+    return None
+
+
+def load_base(name: str, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """A causal language model, its weights in this type, with its tokenizer.
+
+    Raises ModelNotFoundError for a folder without configuration, weights or tokenizer, and for a
+    name that is neither a folder nor to be had from the Hub.
+    """
+    folder = embedded_folder(name) or Path(name)
+    if folder.is_dir():
+        _refuse_incomplete(folder)
+        source = str(folder)
+    else:
+        source = name
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source)
+        model = AutoModelForCausalLM.from_pretrained(source, dtype=dtype)
+    except (OSError, ValueError) as error:
+        first_line = str(error).strip().partition("\n")[0]
+        raise ModelNotFoundError(
+            f'model.name = "{name}": no folder of that name, and it could not be loaded from the '
+            f"Hub: {first_line}"
+            if source == name and not folder.is_dir()
+            else f'model.name = "{name}": the folder could not be loaded: {first_line}'
+        ) from error
+    return model, tokenizer
+
+
+def choose_dtype(name: str, model: PreTrainedModel) -> torch.dtype:
+    """The compute type that `model.dtype` names; `auto` takes bfloat16 where it pays.
+
+    It pays on accelerators, and for models from some ten million parameters on processors with
+    bfloat16 instructions.
+    """
+    if name != "auto":
+        return COMPUTE_DTYPES[name]
+    if model.device.type != "cpu":
+        return torch.bfloat16
+    large = model.num_parameters() > 10_000_000
+    return torch.bfloat16 if large and _has_bfloat16_instructions() else torch.float32
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """The name of a compute type in the configuration.
+
+    >>> dtype_name(torch.bfloat16)
+    'bfloat16'
+    """
+    return next(name for name, value in COMPUTE_DTYPES.items() if value == dtype)
+
+
+def accelerator() -> torch.device:
+    """The device that models run on: the first accelerator, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _has_bfloat16_instructions() -> bool:
+    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, check, lambda: False)() for check in checks)
+
+
+def _refuse_incomplete(folder: Path) -> None:
+    missing: list[str] = []
+    if not (folder / "config.json").is_file():
+        missing.append("config.json")
+    if not any(list(folder.glob(pattern)) for pattern in WEIGHTS):
+        missing.append("weights (*.safetensors)")
+    if not any((folder / file).is_file() for file in TOKENIZERS):
+        missing.append("a tokenizer (tokenizer.json)")
+    if missing:
+        raise ModelNotFoundError(f'model.name = "{folder}": the folder lacks {", ".join(missing)}')

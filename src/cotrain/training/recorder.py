@@ -1,0 +1,131 @@
+"""Keeps a run: rows, episodes, evaluations and checkpoints, in the run folder and before the user.
+
+Order in a step: metrics row, evaluation rows, checkpoint. So a checkpoint of step s implies complete
+rows up to s, and a resume cuts what is later.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cotrain.learning.base import Learner
+from cotrain.policies.base import Sampler
+from cotrain.runs.checkpoint_folder import complete_checkpoints
+from cotrain.runs.episode_file import thin
+from cotrain.runs.loggers.base import Logger
+from cotrain.runs.store import RunStore
+from cotrain.training.checkpoints import fill_checkpoint
+from cotrain.training.evaluation import Contender, evaluate
+from cotrain.training.progress import Progress
+from cotrain.training.recording import StepRecord, Stopwatch, failure_counts, step_row
+
+
+@dataclass(frozen=True, slots=True)
+class KeepingPlan:
+    """When a run evaluates and saves, and what it keeps; names as in the configuration."""
+
+    evaluate_every: int
+    checkpoint_every: int
+    keep_checkpoints: int
+    test_tasks: int
+    validation_tasks: int
+    episodes: str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is saved: the policies by name, and the configuration beside them."""
+
+    samplers: Mapping[str, Sampler]
+    learners: Mapping[str, Learner]
+    config: Mapping[str, Any]
+
+
+class RunRecorder:
+    """Writes a run folder and shows it to the loggers."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        loggers: Sequence[Logger],
+        plan: KeepingPlan,
+        kept: Kept,
+        team: Contender,
+        baselines: Callable[[], Sequence[Contender]],
+    ) -> None:
+        self._store = store
+        self._loggers = loggers
+        self._plan = plan
+        self._kept = kept
+        self._team = team
+        self._baselines = baselines
+
+    def step(self, record: StepRecord, watch: Stopwatch) -> None:
+        """Writes the metrics row and the episodes; failures become an event."""
+        roles = list(dict.fromkeys(p.role for p in self._team.episodes.cast.values()))
+        advantages = {
+            (credited.sample.key, credited.sample.candidate): credited.advantage
+            for credited in record.credited
+        }
+        episodes = thin(record.episodes, self._plan.episodes)
+        self._store.write_episodes(record.step, episodes, advantages)
+        row = step_row(record, roles, watch)
+        self._store.append_metrics(row)
+        for logger in self._loggers:
+            logger.step(row)
+        self._report_failures(record)
+
+    def evaluate(self, progress: Progress, finished: bool) -> None:
+        """Validation at every evaluation; test, and the baselines, at step 0; test at the end."""
+        first, every = progress.step == 0, self._plan.evaluate_every
+        due = every > 0 and progress.step % every == 0
+        if first or finished:
+            self._evaluate(self._team, "test", self._plan.test_tasks, progress.step)
+        if first or finished or due:
+            self._evaluate(self._team, "validation", self._plan.validation_tasks, progress.step)
+        for baseline in self._baselines() if first else ():
+            self._evaluate(baseline, "test", self._plan.test_tasks, progress.step)
+
+    def save(self, progress: Progress, finished: bool) -> None:
+        """Saves every `checkpoint_every` steps, and after the last one."""
+        every = self._plan.checkpoint_every
+        if not finished and (every == 0 or progress.step % every):
+            return
+        versions = {name: sampler.version for name, sampler in self._kept.samplers.items()}
+        self._store.write_checkpoint(
+            progress.step,
+            lambda folder: fill_checkpoint(
+                folder, progress, self._kept.learners, versions, self._kept.config
+            ),
+            self._plan.keep_checkpoints,
+        )
+
+    def last_checkpoint(self) -> str:
+        """The name of the newest complete checkpoint."""
+        found = complete_checkpoints(self._store.checkpoints)
+        return f"checkpoints/{found[-1].path.name}" if found else "none: no step was saved yet"
+
+    def event(self, kind: str, message: str) -> None:
+        """Records an event and shows it."""
+        self._store.record_event(kind, message)
+        for logger in self._loggers:
+            logger.event(kind, message)
+
+    def _evaluate(self, contender: Contender, split: str, tasks: int, step: int) -> None:
+        row = evaluate(contender, split, tasks, step)
+        self._store.append_evaluation(row)
+        for logger in self._loggers:
+            logger.evaluation(row)
+
+    def _report_failures(self, record: StepRecord) -> None:
+        counts = failure_counts(record.episodes)
+        if counts:
+            said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+            self.event("failures", f"step {record.step}: {said}")
+        for name, report in record.reports.items():
+            if report.non_finite:
+                self.event(
+                    "non_finite",
+                    f"step {record.step}: an update of policy {name} was refused, because its loss "
+                    "or gradient was not finite",
+                )
