@@ -5,10 +5,18 @@
     run = cotrain.train("plan_path_tiny", overrides={"run.steps": 5})
     row = cotrain.evaluate(run.path, tasks=200)
 
-Names are imported when they are first used, so that `cotrain.config` and `cotrain.runs` need no torch.
+Names are imported when they are first used, so that `cotrain.config` and `cotrain.runs` need no
+torch.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cotrain.assembly.commands import evaluate, train
+    from cotrain.assembly.training import Run
+    from cotrain.core.episode import Evidence, Message, Part, Request, Task
+    from cotrain.environments.base import Environment, Judged, Outcome, Role
 
 _HOMES = {
     "Environment": "cotrain.environments.base",
@@ -25,7 +33,20 @@ _HOMES = {
     "evaluate": "cotrain.assembly.commands",
 }
 
-__all__ = sorted(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [
+    "Environment",
+    "Evidence",
+    "Judged",
+    "Message",
+    "Outcome",
+    "Part",
+    "Request",
+    "Role",
+    "Run",
+    "Task",
+    "evaluate",
+    "train",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -19,7 +19,7 @@ WHOLE_EPISODE_METHODS = ("team_grpo", "single_grpo")
 
 
 def method_of(config: Config) -> Method:
-    """The training method. Raises ConfigurationError for `single` and `team`, which train nothing."""
+    """The training method. Raises ConfigurationError for those that train nothing."""
     name, candidates = config.algorithm.method, config.sampling.candidates
     if name in TREE_METHODS:
         return TreeMethod(candidates)

@@ -39,8 +39,8 @@ def train(
 ) -> Run:
     """Trains a new run, or goes on with the one in `run_dir`.
 
-    `source` is a TOML file, a preset, or None for the embedded default; `overrides` maps dotted keys
-    to values, or lists `key=value`. Raises ConfigurationError for a wrong configuration,
+    `source` is a TOML file, a preset, or None for the embedded default; `overrides` maps dotted
+    keys to values, or lists `key=value`. Raises ConfigurationError for a wrong configuration,
     RunFolderRefusedError for a folder that holds another run.
     """
     if not resume:

@@ -12,8 +12,8 @@ from cotrain.environments.registry import make_environment
 def build_environment(config: Config) -> Environment[Any]:
     """The environment in the variant that the method plays.
 
-    Single methods play `options.single = "plain"` unless another single variant or one role alone is
-    asked for. Raises ConfigurationError for unknown options, roles and prompt files.
+    Single methods play `options.single = "plain"` unless another single variant is asked for.
+    Raises ConfigurationError for unknown options, roles and prompt files.
     """
     options = dict(config.environment.options)
     if config.algorithm.method not in TEAM_METHODS and not options.get("single"):

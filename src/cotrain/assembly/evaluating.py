@@ -108,7 +108,5 @@ def _saved_contender(
     config: Config, checkpoint: Path, state: SavedState, run: str | None
 ) -> Contender:
     environment = build_environment(config)
-    policies = build_policies(config, environment, checkpoint / POLICIES)
-    for name, sampler in policies.samplers.items():
-        sampler.version = state.versions.get(name, 0)
+    policies = build_policies(config, environment, checkpoint / POLICIES, state.versions)
     return contender_of(config, policies, run)

@@ -73,7 +73,7 @@ class RunPlan:
 
 
 def plan_of(config: Config) -> RunPlan:
-    """The plan of a configuration. Raises ConfigurationError as training would, and loads no weights."""
+    """The plan of a configuration, without weights. Raises ConfigurationError as training would."""
     environment = build_environment(config)
     method = method_of(config)
     check_baselines(config)

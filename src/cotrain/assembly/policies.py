@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -54,9 +55,14 @@ def policy_names(config: Config, environment: Environment[Any]) -> dict[str, str
 
 
 def build_policies(
-    config: Config, environment: Environment[Any], weights_from: Path | None = None
+    config: Config,
+    environment: Environment[Any],
+    weights_from: Path | None = None,
+    versions: Mapping[str, int] = MappingProxyType({}),
 ) -> Policies:
-    """Loads models and scripts. `weights_from` is a `policies/` folder to take weights from.
+    """Loads models and scripts.
+
+    `weights_from` is a `policies/` folder to take weights from, which have these versions.
 
     Raises ConfigurationError for models and scripts that are not there.
     """
@@ -72,6 +78,7 @@ def build_policies(
             continue
         source = config.model.name if weights_from is None else str(weights_from / name)
         policy, learner, said = _causal(config, name, source)
+        policy.version = versions.get(name, 0)
         samplers[name], learners[name] = policy, learner
         dtype = dtype_name(policy.model.dtype)
         notes += said
@@ -94,7 +101,7 @@ def _causal(
     except ModelNotFoundError as error:
         fault = Fault("model.name", f'"{source}"', str(error).partition(": ")[2])
         raise ConfigurationError([fault]) from error
-    model = model.to(accelerator())
+    torch.nn.Module.to(model, accelerator())
     weights = MasterWeights(model, choose_dtype(config.model.dtype, model))
     ends = end_token_ids(model.config, model.generation_config, tokenizer)
     codec = ChatCodec(tokenizer, ends, config.model.chat_template_options)

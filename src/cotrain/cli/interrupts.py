@@ -16,6 +16,7 @@ class StopRequest:
         self._asked = False
 
     def __call__(self) -> bool:
+        """Whether a stop was asked for."""
         return self._asked
 
     def install(self) -> None:

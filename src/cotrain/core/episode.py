@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-Json: TypeAlias = "None | bool | int | float | str | tuple[Json, ...] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | float | str | tuple[Json, ...] | Mapping[str, Json] | None"
 
 
 class CandidateStatus(StrEnum):
@@ -78,6 +78,7 @@ class Request:
 
     @classmethod
     def of(cls, kind: str, **arguments: Json) -> "Request":
+        """A request with these arguments, in the order of their names."""
         return cls(kind, tuple(sorted(arguments.items())))
 
     def __getitem__(self, name: str) -> Json:

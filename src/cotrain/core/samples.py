@@ -2,7 +2,8 @@
 
     episodes -> samples -> groups (core.grouping) -> credited samples -> learner
 
-A sample carries all that grouping, checking and the loss need; nothing depends on its place in a list.
+A sample carries all that grouping, checking and the loss need; nothing depends on its place in a
+list.
 """
 
 from collections.abc import Callable, Iterable
@@ -54,7 +55,7 @@ class SampleGroup:
 
 @dataclass(frozen=True, slots=True)
 class CreditedSample:
-    """A scored sample with its advantage. Without `has_signal` it counts in the denominator only."""
+    """A scored sample with its advantage. Without `has_signal` it is in the denominator only."""
 
     sample: Sample
     group: TurnKey | EpisodeKey

@@ -93,7 +93,7 @@ class Environment(ABC, Generic[State]):
     Options: ClassVar[type] = NoOptions
     roles: tuple[Role, ...]
     handlers: ClassVar[Mapping[str, Callable[[Request], Json]]] = {}
-    """What answers this environment's own kinds of request; called in workers, with a time limit."""
+    """What answers this environment's own kinds of request; called in workers, time-limited."""
     settle: Callable[[Episode], Mapping[tuple[str, int], float]] | None = None
     """Credit that needs later turns, `(agent, turn) -> reward`; whole-episode methods only."""
 

@@ -1,9 +1,9 @@
 """The log-probs of replies under a model, with each shared prompt computed once.
 
-Shapes: B packs, P prompt tokens, S reply tokens of a pack, T = P + S, N reply tokens of all packs, V
-vocabulary. A row is `[pad, prompt, reply 1, ..., reply K, pad]`: prompts end at column P, so that one
-slice of the logits serves every row. A tree mask lets a reply see its prompt and itself, and its
-positions go on from the prompt, so that the result is that of the plain form.
+Shapes: B packs, P prompt tokens, S reply tokens of a pack, T = P + S, N reply tokens of all packs,
+V vocabulary. A row is `[pad, prompt, reply 1, ..., reply K, pad]`: prompts end at column P, so that
+one slice of the logits serves every row. A tree mask lets a reply see its prompt and itself, and
+its positions go on from the prompt, so that the result is that of the plain form.
 """
 
 from collections.abc import Callable, Sequence

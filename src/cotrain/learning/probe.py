@@ -18,8 +18,9 @@ def choose_form(model: PreTrainedModel) -> Form:
     """The packed form where the model computes it rightly, else the plain form.
 
     The packed log-probs must equal the plain ones within rounding, and those of one reply must not
-    move at all when another reply of the same row changes: a model that ignores the mask (a recurrent
-    layer) fails one of the two. A sliding window shows on long prompts alone, so it is asked for.
+    move at all when another reply of the same row changes: a model that ignores the mask (a
+    recurrent layer) fails one of the two. A sliding window shows on long prompts alone, so it is
+    asked for.
     """
     if _has_sliding_window(model):
         return PLAIN

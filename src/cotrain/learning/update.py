@@ -1,4 +1,4 @@
-"""One policy's update (paper, Algorithm 1, line 20; Eq. 2): loss, gradient, optimiser step, version.
+"""One policy's update (paper, Algorithm 1, line 20; Eq. 2): loss, gradient, step, version.
 
 Strictly on-policy by default: with one minibatch the old log-probs are the new ones, detached, and
 every importance ratio is exactly 1. With several, the old log-probs of all later minibatches are

@@ -157,7 +157,7 @@ def _record(
 
 @dataclass(frozen=True, slots=True)
 class _DecodingState:
-    """The model's state between two tokens: cache, mask [R, T], next position [R], logits [R, V]."""
+    """The model between two tokens: cache, mask [R, T], next position [R], logits [R, V]."""
 
     cache: DynamicCache
     mask: Tensor

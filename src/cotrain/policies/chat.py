@@ -31,7 +31,7 @@ class ChatCodec:
         if self.tokenizer.chat_template is None:
             text = "\n\n".join(message.content for message in messages)
             return tuple(self.tokenizer(text)["input_ids"])
-        text = self.tokenizer.apply_chat_template(
+        text: Any = self.tokenizer.apply_chat_template(
             [{"role": m.role, "content": m.content} for m in messages],
             tokenize=False,
             add_generation_prompt=True,
@@ -41,9 +41,10 @@ class ChatCodec:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The reply's text: what comes before the end token, special tokens left out."""
-        return self.tokenizer.decode(
+        text: Any = self.tokenizer.decode(
             list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
+        return text
 
 
 def end_token_ids(model_config: Any, generation_config: Any, tokenizer: Any) -> tuple[int, ...]:

@@ -23,6 +23,8 @@ class RowDecoding:
 
     @classmethod
     def of(cls, rows: Sequence[Decoding], device: torch.device) -> "RowDecoding":
+        """The settings of these rows, on this device."""
+
         def column(values: list[float], dtype: torch.dtype) -> Tensor:
             return torch.tensor(values, dtype=dtype, device=device).unsqueeze(-1)
 
@@ -78,7 +80,7 @@ def _truncated(mass: Tensor, decoding: RowDecoding) -> Tensor:
     """Sets to zero what top-k, then top-p of the rest, leave out; the likeliest token stays."""
     if bool(((decoding.top_p >= 1) & (decoding.top_k == 0)).all()):
         return mass
-    ordered, places = mass.sort(-1, descending=True, stable=True)
+    ordered, places = mass.sort(dim=-1, descending=True, stable=True)
     rank = torch.arange(mass.shape[-1], device=mass.device)
     ordered = torch.where((decoding.top_k == 0) | (rank < decoding.top_k), ordered, 0.0)
     before = ordered.cumsum(-1) - ordered

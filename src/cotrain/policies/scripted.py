@@ -9,7 +9,7 @@ import random
 import runpy
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 from cotrain.core.episode import Finish, Message, Reply
 from cotrain.policies.base import SampleRequest
@@ -57,10 +57,10 @@ def load_script(path: Path) -> Script:
     """
     if not path.is_file():
         raise ValueError(f"no script at {path}; `scripted:FILE` names a Python file")
-    script = runpy.run_path(str(path)).get("reply")
+    script: Any = runpy.run_path(str(path)).get("reply")
     if not callable(script):
         raise ValueError(f"{path} defines no function reply(messages, generator) -> str")
-    return script
+    return cast("Script", script)
 
 
 def _reply(text: str, limit: int) -> Reply:

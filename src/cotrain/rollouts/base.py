@@ -78,7 +78,7 @@ class PlayRules:
 
 
 def all_unscored(groups: Sequence[Group]) -> bool:
-    """The tree's rule: an agent without a scored candidate keeps its last reply, if another has one."""
+    """The tree's rule: an agent without a scored candidate keeps its last reply."""
     return all(group.followed is None for group in groups)
 
 

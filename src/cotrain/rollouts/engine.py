@@ -76,8 +76,8 @@ class Engine:
         """One phase of every open episode."""
         after: list[OpenEpisode] = []
         asked: list[list[Asked]] = []
-        for episode in episodes:
-            episode, questions = self._ask(episode, players, turn, rules)
+        for before in episodes:
+            episode, questions = self._ask(before, players, turn, rules)
             after.append(episode)
             asked.append(questions)
         groups = iter(self._judged_groups(after, asked, rules))

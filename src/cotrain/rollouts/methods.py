@@ -19,7 +19,9 @@ class Method(Protocol):
     """How a training step samples and groups."""
 
     @property
-    def episodes_per_task(self) -> int: ...
+    def episodes_per_task(self) -> int:
+        """Independent episodes of one task."""
+        ...
 
     @property
     def width(self) -> int:

@@ -1,7 +1,7 @@
 """One phase of one episode: the prompt, the judged candidates, the choice, the commit.
 
-These functions are the inside of the tree (paper, Algorithm 1, lines 5 to 14): the K candidates of an
-agent are all judged on the phase's opening state before any is followed.
+These functions are the inside of the tree (paper, Algorithm 1, lines 5 to 14): the K candidates of
+an agent are all judged on the phase's opening state before any is followed.
 """
 
 import random

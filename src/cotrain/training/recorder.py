@@ -1,7 +1,7 @@
 """Keeps a run: rows, episodes, evaluations and checkpoints, in the run folder and before the user.
 
-Order in a step: metrics row, evaluation rows, checkpoint. So a checkpoint of step s implies complete
-rows up to s, and a resume cuts what is later.
+Order in a step: metrics row, evaluation rows, checkpoint. So a checkpoint of step s implies
+complete rows up to s, and a resume cuts what is later.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -140,7 +140,7 @@ def _of_role(role: str, record: StepRecord) -> dict[str, object]:
 
 
 def _loss_share(role: str, record: StepRecord) -> float | None:
-    """The role's share of its policy's weight in the loss, where each reply weighs by |advantage|."""
+    """The role's share of its policy's loss, each reply weighed by the size of its advantage."""
     own = [c for c in record.credited if c.sample.role == role]
     policies = {credited.sample.policy for credited in own}
     shared = [c for c in record.credited if c.sample.policy in policies]

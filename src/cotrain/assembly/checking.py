@@ -1,0 +1,162 @@
+"""Every broken promise of an environment in one report: the checker, and the reward audit."""
+
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from cotrain.assembly.environments import build_environment
+from cotrain.config import Config, ConfigurationError, Fault, replaced, show
+from cotrain.core.episode import CandidateStatus, Evidence, Request
+from cotrain.environments.audit import Auditable, AuditReport, AuditSettings, audit
+from cotrain.environments.base import Environment
+from cotrain.environments.checker import MAX_DETAILS, Broken, check
+from cotrain.environments.playing import UnansweredError
+from cotrain.rollouts.evidence import HandlerPool
+
+HANDLER_SECONDS = 60.0
+REQUESTS = "requests are answered"
+AUDIT = "solving earns most"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The whole report. `groups` and `episodes` are those that the audit compared."""
+
+    environment: str
+    rules: tuple[str, ...]
+    broken: tuple[Broken, ...]
+    not_checked: tuple[str, ...]
+    groups: int
+    episodes: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether no promise is broken."""
+        return not self.broken
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as one document."""
+        return {"passed": self.passed, **asdict(self)}
+
+    def as_text(self) -> str:
+        """One line a promise, and what is broken below it."""
+        lines = [f"{self.environment}: {len(self.rules)} promises"]
+        for rule in self.rules:
+            found = [broken.detail for broken in self.broken if broken.rule == rule]
+            lines.append(f"  {'BROKEN' if found else self._seen(rule):12}{rule}")
+            lines += [f"      {line}" for detail in found for line in detail.splitlines()]
+        lines += [f"  not checked: {reason}" for reason in self.not_checked]
+        if self.groups or self.episodes:
+            lines.append(f"audited: {self.groups} groups, {self.episodes} episodes")
+        kept = "no promise is broken" if self.passed else f"{len(self.broken)} faults"
+        return "\n".join([*lines, f"{self.environment}: {kept}"])
+
+    def _seen(self, rule: str) -> str:
+        skipped = any(reason.startswith(f"{rule}:") for reason in self.not_checked)
+        return "not checked" if skipped else "kept"
+
+
+def check_environment(name: str, overrides: Mapping[str, object]) -> Checked:
+    """Checks and audits the environment of this name; `overrides` are those of a configuration.
+
+    The audit takes the run's `team.turns` and `team.team_weight`. Raises ConfigurationError for an
+    environment that is not there or cannot be made, and for wrong overrides.
+
+    >>> check_environment("plan_path", {"environment.options.size": 4}).passed
+    True
+    """
+    config = replaced(Config(), {**overrides, "environment.name": name})
+    environment = _made(config)
+    answers = Answers.of(environment, config.limits.act_seconds)
+    report = check(environment, answers)
+    audited = _audited(environment, config, answers)
+    requests = [Broken(REQUESTS, detail) for detail in dict.fromkeys(answers.failures)]
+    return Checked(
+        environment=environment.name,
+        rules=(*report.rules, REQUESTS, AUDIT),
+        broken=(*report.broken, *requests[:MAX_DETAILS], *audited.broken),
+        not_checked=(*report.not_checked, *audited.not_checked),
+        groups=audited.groups,
+        episodes=audited.episodes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Fulfils requests with the environment's own handlers, once each, and keeps what failed."""
+
+    pool: HandlerPool
+    kinds: frozenset[str]
+    failures: list[str] = field(default_factory=list[str])
+
+    @classmethod
+    def of(cls, environment: Environment[Any], seconds: float | None) -> "Answers":
+        """The handlers of this environment, each with a time limit."""
+        pool = HandlerPool(environment.handlers, seconds or HANDLER_SECONDS, retries=0)
+        return cls(pool, frozenset(environment.handlers))
+
+    def __call__(self, request: Request) -> Evidence:
+        """The evidence. Raises UnansweredError for a kind that the environment has no handler for."""
+        if request.kind not in self.kinds:
+            raise UnansweredError(
+                f"nothing here answers requests of kind {request.kind!r}; the environment's "
+                f"handlers are {', '.join(sorted(self.kinds)) or 'none'}"
+            )
+        evidence = self.pool.fulfil([request])[0]
+        if evidence.status is not CandidateStatus.SCORED:
+            self.failures.append(f"{request.kind}: {evidence.status.value}, {evidence.message}")
+        return evidence
+
+
+@dataclass(frozen=True, slots=True)
+class _Audited:
+    broken: tuple[Broken, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    groups: int = 0
+    episodes: int = 0
+
+
+def _audited(environment: Environment[Any], config: Config, answers: Answers) -> _Audited:
+    if not isinstance(environment, Auditable):
+        missing = "solve(state, agent), would_solve(agent, outcome) and attempts(...)"
+        return _Audited(not_checked=(f"{AUDIT}: the audit needs {missing}",))
+    settings = AuditSettings(max_turns=config.team.turns, team_weight=config.team.team_weight)
+    try:
+        found = audit(environment, settings, answers)
+    except UnansweredError as error:
+        return _Audited(not_checked=(f"{AUDIT}: {error}",))
+    except Exception as error:  # noqa: BLE001 - any exception of the environment is a finding
+        return _Audited((Broken(AUDIT, f"stopped by {_said(error)}"),))
+    return _Audited(tuple(_findings(found)), (), found.groups, found.episodes)
+
+
+def _findings(found: AuditReport) -> Iterator[Broken]:
+    for finding in found.findings[:MAX_DETAILS]:
+        yield Broken(AUDIT, f"{finding.form} of {finding.agent}: {finding.detail}")
+    if len(found.findings) > MAX_DETAILS:
+        yield Broken(AUDIT, f"{len(found.findings) - MAX_DETAILS} more cases of this kind")
+    if not found.findings and not found.passed:
+        yield Broken(
+            AUDIT,
+            f"nothing could be compared ({found.groups} groups, {found.episodes} episodes): "
+            "solve(state, agent) gives no reply that solves",
+        )
+
+
+def _made(config: Config) -> Environment[Any]:
+    try:
+        return build_environment(config)
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        name = show(config.environment.name)
+        fault = Fault("environment.name", name, f"stopped by {_said(error)}")
+        raise ConfigurationError([fault]) from error
+
+
+def _said(error: Exception) -> str:
+    """The error on one line, with the place that raised it."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text} ({place.filename}, line {place.lineno})"

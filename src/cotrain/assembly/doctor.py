@@ -1,0 +1,178 @@
+"""What works on this machine, and what to install: versions, accelerators, engines, sandbox.
+
+Nothing here raises and nothing heavy is loaded but torch, whose own failure to load is a finding.
+"""
+
+import os
+import platform
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from cotrain.runs.manifest import package_version
+
+PACKAGES = ("cotrain", "torch", "transformers", "peft", "safetensors", "tokenizers", "pydantic")
+SANDBOX_PROGRAM = "bwrap"
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """A device that models can run on."""
+
+    name: str
+    memory_bytes: int
+    bfloat16: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TorchFindings:
+    """What torch says of this machine. `cuda` is the CUDA version that it is built for.
+
+    `problem` says why torch, or a part of what was asked of it, could not be used.
+    """
+
+    cuda: str | None = None
+    accelerators: tuple[Accelerator, ...] = ()
+    cpu_bfloat16: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What was found. `packages` are versions, None where one is not installed."""
+
+    python: str
+    packages: Mapping[str, str | None]
+    torch: TorchFindings
+    cpu_threads: int
+    nvidia_driver: bool
+    vllm: str | None
+    ray: str | None
+    bubblewrap: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The findings and the advice as one document."""
+        return {**asdict(self), "advice": list(advice(self))}
+
+    def as_text(self) -> str:
+        """The findings for a person, the advice last."""
+        lines = [f"{name:15}{value}" for name, value in _findings(self)]
+        found = list(advice(self))
+        lines += ["", *(f"- {line}" for line in found)] if found else []
+        return "\n".join(lines)
+
+
+def examine() -> Examination:
+    """Looks at this machine and this installation; takes the time that importing torch takes."""
+    return Examination(
+        python=platform.python_version(),
+        packages={name: package_version(name) for name in PACKAGES},
+        torch=_ask_torch(),
+        cpu_threads=_cpu_threads(),
+        nvidia_driver=shutil.which("nvidia-smi") is not None,
+        vllm=_installed("vllm"),
+        ray=_installed("ray"),
+        bubblewrap=shutil.which(SANDBOX_PROGRAM),
+    )
+
+
+def advice(found: Examination) -> Iterator[str]:
+    """What to install or to mend, one line each, and what this version leaves out.
+
+    >>> healthy = Examination("3.11.9", {"torch": "2.11"}, TorchFindings(), 8, False, "0.20", "2.5",
+    ...                       "/usr/bin/bwrap")
+    >>> list(advice(healthy))
+    []
+    """
+    for name in (name for name, version in found.packages.items() if version is None):
+        yield f"{name} is not installed: pip install {name}"
+    if found.torch.problem:
+        yield f"torch: {found.torch.problem}"
+    elif found.nvidia_driver and found.torch.cuda is None:
+        yield (
+            "there is an NVIDIA driver, and torch is the CPU build: install the CUDA build to train "
+            "on the GPU"
+        )
+    elif found.nvidia_driver and not found.torch.accelerators:
+        yield (
+            f"there is an NVIDIA driver, and torch (CUDA {found.torch.cuda}) finds no GPU: compare "
+            "the CUDA version that nvidia-smi shows"
+        )
+    if found.vllm is None:
+        yield (
+            'vLLM is not installed: pip install "cotrain[vllm]"; this version samples with its own '
+            'engine alone (sampling.engine = "local")'
+        )
+    if found.ray is None:
+        yield (
+            'Ray is not installed: pip install "cotrain[ray]"; this version runs in one process '
+            "alone"
+        )
+    if found.bubblewrap is None:
+        yield (
+            "bubblewrap is not installed: install the package bubblewrap of your system; this "
+            "version runs no program that a model writes, so nothing needs it yet"
+        )
+
+
+def _findings(found: Examination) -> Iterator[tuple[str, str]]:
+    yield "python", found.python
+    for name, version in found.packages.items():
+        yield name, version or "not installed"
+    yield "accelerators", _accelerators(found.torch)
+    bfloat16 = "with" if found.torch.cpu_bfloat16 else "without"
+    yield "CPU", f"{found.cpu_threads} threads, {bfloat16} bfloat16 instructions"
+    yield "vLLM", found.vllm or "not installed"
+    yield "Ray", found.ray or "not installed"
+    bubblewrap = found.bubblewrap or "not installed"
+    yield "sandbox", f"bubblewrap {bubblewrap}; this version runs no program that a model writes"
+
+
+def _accelerators(torch: TorchFindings) -> str:
+    shown = [
+        f"{device.name}, {device.memory_bytes / 2**30:.0f} GiB"
+        f"{'' if device.bfloat16 else ', without bfloat16'}"
+        for device in torch.accelerators
+    ]
+    return "; ".join(shown) or "none: models run on the CPU"
+
+
+def _ask_torch() -> TorchFindings:
+    try:
+        return _torch_findings(import_module("torch"))
+    except Exception as error:  # noqa: BLE001 - however torch fails, that is what is reported
+        return TorchFindings(problem=f"{type(error).__name__}: {error}")
+
+
+def _torch_findings(torch: Any) -> TorchFindings:
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    devices = (torch.cuda.get_device_properties(place) for place in range(count))
+    return TorchFindings(
+        cuda=torch.version.cuda,
+        accelerators=tuple(
+            Accelerator(device.name, device.total_memory, device.major >= 8) for device in devices
+        ),
+        cpu_bfloat16=_has_bfloat16_instructions(torch),
+    )
+
+
+def _has_bfloat16_instructions(torch: Any) -> bool:
+    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, check, lambda: False)() for check in checks)
+
+
+def _cpu_threads() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def _installed(package: str) -> str | None:
+    """The version of an importable package. It is not imported: that would take many seconds."""
+    if find_spec(package) is None:
+        return None
+    return package_version(package) or "of unknown version"
