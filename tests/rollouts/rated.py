@@ -91,7 +91,9 @@ class RatedInOrder(RatedAlone):
 class RatedTogether(RatedInOrder):
     """Two roles at once; they are tied up by joint evidence of kind `tie`."""
 
-    phases = (("left", "right"),)
+    @property
+    def phases(self) -> tuple[tuple[str, ...], ...]:
+        return (("left", "right"),)
 
     def joint_evidence(self, state: State, replies: Mapping[str, str]) -> Sequence[Request]:
         self._fail("joint_evidence", len(state.followed))

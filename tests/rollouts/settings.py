@@ -1,5 +1,6 @@
 """Rules, players and plays for tests, with a default for all that a test does not speak of."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -77,6 +78,14 @@ def make_openings(count: int = 1, data: object = None, step: int = 1) -> list[Op
     return [Opening(step, number, number, task, "train") for number, task in enumerate(tasks)]
 
 
+def make_engine(
+    environment: Environment[Any],
+    pool: HandlerPool,
+    clock: Callable[[], float] = time.monotonic,
+) -> Engine:
+    return Engine(environment, pool, clock)
+
+
 def play(
     environment: Environment[Any],
     players: Sequence[Player],
@@ -86,7 +95,7 @@ def play(
 ) -> list[Episode]:
     """The episodes of these openings (one by default), with evidence answered by `handlers`."""
     pool = HandlerPool({"tie": answer_tie, **(handlers or {})}, seconds=5)
-    engine = Engine(environment, pool)
+    engine = make_engine(environment, pool)
     cast = {player.agent: player for player in players}
     return engine.play(make_openings() if openings is None else openings, cast, rules)
 

@@ -112,8 +112,8 @@ def test_each_group_starts_from_one_board_and_different_episodes_differ() -> Non
 
 def test_the_next_turn_starts_from_the_followed_state_for_prompt_and_play_alike() -> None:
     # PettingLLMs at a054fb1: the prompt came from one copy, the move was played on another
-    grid = Grid.of_rows(["A...", "....", "...G"])
-    environment = PlanPath(PlanPathOptions(size=4, single="plain"))
+    grid = Grid.of_rows(["A..", "...", "..G"])
+    environment = PlanPath(PlanPathOptions(size=3, single="plain"))
     first = [f"<answer>{moves}</answer>" for moves in ("Down Down", "Right", "Up", "Right")]
     player = make_player("solo", rows(first, ["<answer>Right</answer>"] * 4), 4)
     task = Task("train", 0, "00", grid)
@@ -124,7 +124,7 @@ def test_the_next_turn_starts_from_the_followed_state_for_prompt_and_play_alike(
     assert "Agent: row 0, column 0" in opening.messages[-1].content
     assert "Agent: row 2, column 0" in later.messages[-1].content
     assert len(set(scores(later))) == 1
-    assert episode.turns[1].phases[0].rendering.splitlines()[2] == ".A.G"
+    assert episode.turns[1].phases[0].rendering.splitlines()[2] == ".AG"
 
 
 @pytest.mark.parametrize(("follow", "allowed"), [("best", {1, 3}), ("random", {0, 1, 2, 3})])

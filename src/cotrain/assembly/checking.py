@@ -1,12 +1,11 @@
 """Every broken promise of an environment in one report: the checker, and the reward audit."""
 
-import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from cotrain.assembly.environments import build_environment
-from cotrain.config import Config, ConfigurationError, Fault, replaced, show
+from cotrain.assembly.environments import build_environment, said
+from cotrain.config import Config, replaced
 from cotrain.core.episode import CandidateStatus, Evidence, Request
 from cotrain.environments.audit import Auditable, AuditReport, AuditSettings, audit
 from cotrain.environments.base import Environment
@@ -21,7 +20,11 @@ AUDIT = "solving earns most"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The whole report. `groups` and `episodes` are those that the audit compared."""
+    """The whole report.
+
+    `groups` and `episodes` are those that the audit compared; `cases` are those in which solving
+    does not earn most, of which `broken` shows a few.
+    """
 
     environment: str
     rules: tuple[str, ...]
@@ -29,6 +32,7 @@ class Checked:
     not_checked: tuple[str, ...]
     groups: int
     episodes: int
+    cases: int
 
     @property
     def passed(self) -> bool:
@@ -48,9 +52,11 @@ class Checked:
             lines += [f"      {line}" for detail in found for line in detail.splitlines()]
         lines += [f"  not checked: {reason}" for reason in self.not_checked]
         if self.groups or self.episodes:
-            lines.append(f"audited: {self.groups} groups, {self.episodes} episodes")
-        kept = "no promise is broken" if self.passed else f"{len(self.broken)} faults"
-        return "\n".join([*lines, f"{self.environment}: {kept}"])
+            audited = f"audited: {self.groups} groups and {self.episodes} episodes"
+            lines.append(f"{audited}; in {self.cases} cases solving does not earn most")
+        broken = len({broken.rule for broken in self.broken})
+        lines.append(f"{self.environment}: {broken} of {len(self.rules)} promises broken")
+        return "\n".join(lines)
 
     def _seen(self, rule: str) -> str:
         skipped = any(reason.startswith(f"{rule}:") for reason in self.not_checked)
@@ -67,7 +73,7 @@ def check_environment(name: str, overrides: Mapping[str, object]) -> Checked:
     True
     """
     config = replaced(Config(), {**overrides, "environment.name": name})
-    environment = _made(config)
+    environment = build_environment(config)
     answers = Answers.of(environment, config.limits.act_seconds)
     report = check(environment, answers)
     audited = _audited(environment, config, answers)
@@ -79,6 +85,7 @@ def check_environment(name: str, overrides: Mapping[str, object]) -> Checked:
         not_checked=(*report.not_checked, *audited.not_checked),
         groups=audited.groups,
         episodes=audited.episodes,
+        cases=audited.cases,
     )
 
 
@@ -97,7 +104,7 @@ class Answers:
         return cls(pool, frozenset(environment.handlers))
 
     def __call__(self, request: Request) -> Evidence:
-        """The evidence. Raises UnansweredError for a kind that the environment has no handler for."""
+        """The evidence. Raises UnansweredError for a kind that has no handler."""
         if request.kind not in self.kinds:
             raise UnansweredError(
                 f"nothing here answers requests of kind {request.kind!r}; the environment's "
@@ -115,6 +122,7 @@ class _Audited:
     not_checked: tuple[str, ...] = ()
     groups: int = 0
     episodes: int = 0
+    cases: int = 0
 
 
 def _audited(environment: Environment[Any], config: Config, answers: Answers) -> _Audited:
@@ -127,36 +135,17 @@ def _audited(environment: Environment[Any], config: Config, answers: Answers) ->
     except UnansweredError as error:
         return _Audited(not_checked=(f"{AUDIT}: {error}",))
     except Exception as error:  # noqa: BLE001 - any exception of the environment is a finding
-        return _Audited((Broken(AUDIT, f"stopped by {_said(error)}"),))
-    return _Audited(tuple(_findings(found)), (), found.groups, found.episodes)
+        return _Audited((Broken(AUDIT, f"stopped by {said(error)}"),))
+    cases = len(found.findings)
+    return _Audited(tuple(_findings(found)), (), found.groups, found.episodes, cases)
 
 
 def _findings(found: AuditReport) -> Iterator[Broken]:
     for finding in found.findings[:MAX_DETAILS]:
         yield Broken(AUDIT, f"{finding.form} of {finding.agent}: {finding.detail}")
-    if len(found.findings) > MAX_DETAILS:
-        yield Broken(AUDIT, f"{len(found.findings) - MAX_DETAILS} more cases of this kind")
     if not found.findings and not found.passed:
         yield Broken(
             AUDIT,
-            f"nothing could be compared ({found.groups} groups, {found.episodes} episodes): "
-            "solve(state, agent) gives no reply that solves",
+            f"too little could be compared ({found.groups} groups, {found.episodes} episodes): "
+            "solve(state, agent) or attempts(...) gives no reply that solves",
         )
-
-
-def _made(config: Config) -> Environment[Any]:
-    try:
-        return build_environment(config)
-    except ConfigurationError:
-        raise
-    except Exception as error:
-        name = show(config.environment.name)
-        fault = Fault("environment.name", name, f"stopped by {_said(error)}")
-        raise ConfigurationError([fault]) from error
-
-
-def _said(error: Exception) -> str:
-    """The error on one line, with the place that raised it."""
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text} ({place.filename}, line {place.lineno})"

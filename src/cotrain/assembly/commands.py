@@ -5,9 +5,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from cotrain.assembly.evaluating import fresh_team, saved_team
+from cotrain.assembly.evaluating import team_of
 from cotrain.assembly.planning import RunPlan, plan_of
-from cotrain.assembly.resolving import resolved
 from cotrain.assembly.training import Run, continued_config, resume_run, start_run
 from cotrain.config import (
     Config,
@@ -75,10 +74,7 @@ def evaluate(
     changes = {"evaluation.seed": seed, "evaluation.tasks": tasks}
     given = {key: value for key, value in changes.items() if value is not None}
     overrides = {**_mapping(overrides), **given}
-    if Path(target).is_dir():
-        team = saved_team(Path(target), overrides)
-    else:
-        team = fresh_team(resolved(load_config(target, overrides)))
+    team = team_of(target, overrides)
     return evaluate_contender(team.contender, split, team.config.evaluation.tasks, team.step)
 
 

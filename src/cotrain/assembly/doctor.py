@@ -93,8 +93,8 @@ def advice(found: Examination) -> Iterator[str]:
         yield f"torch: {found.torch.problem}"
     elif found.nvidia_driver and found.torch.cuda is None:
         yield (
-            "there is an NVIDIA driver, and torch is the CPU build: install the CUDA build to train "
-            "on the GPU"
+            "there is an NVIDIA driver, and torch is the CPU build: install its CUDA build to use "
+            "the GPU"
         )
     elif found.nvidia_driver and not found.torch.accelerators:
         yield (

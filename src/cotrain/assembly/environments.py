@@ -1,12 +1,15 @@
 """The environment of a run, with the prompts that its configuration replaces."""
 
+import traceback
 from pathlib import Path
 from typing import Any
 
-from cotrain.config import TEAM_METHODS, Config, ConfigurationError, Fault
+from cotrain.config import TEAM_METHODS, Config, ConfigurationError, Fault, show
 from cotrain.config.keys import nearest
 from cotrain.environments.base import Environment
 from cotrain.environments.registry import make_environment
+
+PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def build_environment(config: Config) -> Environment[Any]:
@@ -18,9 +21,32 @@ def build_environment(config: Config) -> Environment[Any]:
     options = dict(config.environment.options)
     if config.algorithm.method not in TEAM_METHODS and not options.get("single"):
         options["single"] = "plain"
-    environment = make_environment(config.environment.name, options, _prompts(config))
+    try:
+        environment = make_environment(config.environment.name, options, _prompts(config))
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        raise environment_fault(config, error) from error
     _refuse_unknown_roles(config, environment)
     return environment
+
+
+def environment_fault(config: Config, error: Exception) -> ConfigurationError:
+    """The one-line error for an environment whose own code raised this."""
+    name = show(config.environment.name)
+    return ConfigurationError([Fault("environment.name", name, f"stopped by {said(error)}")])
+
+
+def said(error: Exception) -> str:
+    """The error on one line, with the place in the author's own code that raised it."""
+    text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if Path(f.filename).is_file() and not _is_ours(f.filename)]
+    return f"{text} ({own[-1].filename}, line {own[-1].lineno})" if own else text
+
+
+def _is_ours(filename: str) -> bool:
+    return PACKAGE in Path(filename).resolve().parents
 
 
 def _prompts(config: Config) -> dict[str, str]:

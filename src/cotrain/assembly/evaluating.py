@@ -13,6 +13,7 @@ from cotrain.config import (
     ConfigurationError,
     Fault,
     config_from_json,
+    load_config,
     replaced,
     show,
 )
@@ -71,6 +72,13 @@ def saved_team(target: Path, overrides: Mapping[str, object]) -> SavedTeam:
     state = read_state(checkpoint_at(checkpoint).path)
     config = resolved(replaced(config_from_json(state.config), overrides))
     return SavedTeam(config, _saved_contender(config, checkpoint, state, None), state.progress.step)
+
+
+def team_of(target: str | Path, overrides: Mapping[str, object]) -> SavedTeam:
+    """The team of a run folder or checkpoint, or the untrained one of a file or preset."""
+    if Path(target).is_dir():
+        return saved_team(Path(target), overrides)
+    return fresh_team(resolved(load_config(target, overrides)))
 
 
 def fresh_team(config: Config) -> SavedTeam:

@@ -25,11 +25,12 @@ class ListedRole:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ListedOption:
-    """A key of `environment.options`; `default` is as a file would write it."""
+    """A key of `environment.options`; one that is `required` has no default."""
 
     name: str
     allowed: str
-    default: str
+    default: object
+    required: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Listed:
         lines += [f"  data     {self.data}"]
         heads = ["options", *[""] * len(self.options)]
         lines += [
-            f"  {head:8} {option.name} = {option.default}  ({option.allowed})"
+            f"  {head:8} {option.name} = {_shown_default(option)}  ({option.allowed})"
             for head, option in zip(heads, self.options, strict=False)
         ]
         return "\n".join(lines)
@@ -99,17 +100,20 @@ def _described(name: str) -> Listed:
 def _options(options_class: type) -> tuple[ListedOption, ...]:
     hints = get_type_hints(options_class)
     fields = dataclasses.fields(cast("Any", options_class))
-    return tuple(
-        ListedOption(field.name, _allowed(hints[field.name]), _default(field)) for field in fields
-    )
+    return tuple(_option(field, hints[field.name]) for field in fields)
 
 
-def _default(field: "dataclasses.Field[Any]") -> str:
-    if field.default is not dataclasses.MISSING:
-        return show(field.default)
+def _option(field: "dataclasses.Field[Any]", hint: object) -> ListedOption:
+    default: object = None if field.default is dataclasses.MISSING else field.default
     if field.default_factory is not dataclasses.MISSING:
-        return show(field.default_factory())
-    return "must be given"
+        default = field.default_factory()
+    given = (field.default, field.default_factory)
+    required = all(value is dataclasses.MISSING for value in given)
+    return ListedOption(field.name, _allowed(hint), default, required)
+
+
+def _shown_default(option: ListedOption) -> str:
+    return "must be given" if option.required else show(option.default)
 
 
 def _allowed(hint: Any) -> str:

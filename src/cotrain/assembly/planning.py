@@ -13,7 +13,7 @@ from cotrain.assembly.evaluating import check_baselines
 from cotrain.assembly.policies import SHARED, policy_names
 from cotrain.config import Config, ConfigurationError, Fault, show
 from cotrain.environments.base import Environment
-from cotrain.policies.loading import embedded_folder
+from cotrain.policies.loading import ModelNotFoundError, model_folder
 
 BYTES = {"float32": 4, "bfloat16": 2, "float64": 8, "auto": 4}
 
@@ -130,7 +130,11 @@ def _architecture(config: Config) -> Any:
     """The model without memory for its weights."""
     name = config.model.name
     try:
-        settings = AutoConfig.from_pretrained(str(embedded_folder(name) or name))
+        settings = AutoConfig.from_pretrained(str(model_folder(name) or name))
+    except ModelNotFoundError as error:
+        raise ConfigurationError(
+            [Fault("model.name", show(name), str(error).partition(": ")[2])]
+        ) from error
     except (OSError, ValueError) as error:
         first_line = str(error).strip().partition("\n")[0]
         allowed = f"must be a folder or a Hub id: {first_line}"

@@ -1,18 +1,15 @@
 """One episode of a team, played as an evaluation plays it, for a person to read."""
 
-from collections.abc import Mapping
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from cotrain.assembly.evaluating import SavedTeam, fresh_team, saved_team
-from cotrain.assembly.resolving import resolved
-from cotrain.config import ConfigurationError, Fault, load_config, parse_assignments, show
+from cotrain.assembly.evaluating import team_of
+from cotrain.config import ConfigurationError, Fault, parse_assignments, show
 from cotrain.core.episode import Episode
-from cotrain.core.seeds import derive_seed
-from cotrain.core.selection import follow_random
 from cotrain.environments.base import SPLITS
-from cotrain.rollouts.base import Opening, PlayRules, any_unscored
-from cotrain.rollouts.episodes import EvaluationEpisodes
+from cotrain.runs.episode_file import encode_episode
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +23,17 @@ class Played:
     team_step: int
     episode: Episode
 
+    def as_json(self) -> dict[str, Any]:
+        """The episode, as a line of an episode file holds it, with what stands beside it."""
+        return {
+            "environment": self.environment,
+            "turns": self.max_turns,
+            "team_weight": self.team_weight,
+            "seed": self.seed,
+            "step": self.team_step,
+            "episode": json.loads(encode_episode(self.episode, {})),
+        }
+
 
 def play(
     target: str | Path,
@@ -34,7 +42,7 @@ def play(
     split: str = "test",
     seed: int | None = None,
 ) -> Played:
-    """Plays the task at this place of the split, with the replies that `evaluate` would get.
+    """Plays the task at this place of the split, with the decoding and seeds of `evaluate`.
 
     `target` is a run folder, a checkpoint, a file or a preset; `seed` sets `evaluation.seed`.
     Raises ConfigurationError for wrong settings, RunFolderRefusedError for a folder without a team.
@@ -51,12 +59,5 @@ def play(
         team_weight=episodes.limits.team_weight,
         seed=episodes.seed,
         team_step=team.step,
-        episode=_play_one(episodes, split, task, team.step),
+        episode=next(episodes.play(split, [task], team.step)),
     )
-
-
-def team_of(target: str | Path, overrides: Mapping[str, object]) -> SavedTeam:
-    """The team of a run folder or checkpoint, or the untrained one of a file or preset."""
-    if Path(target).is_dir():
-        return saved_team(Path(target), overrides)
-    return fresh_team(resolved(load_config(target, overrides)))

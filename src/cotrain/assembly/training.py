@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from cotrain.assembly.casting import method_of, training_episodes
-from cotrain.assembly.environments import build_environment
+from cotrain.assembly.environments import build_environment, environment_fault
 from cotrain.assembly.evaluating import baselines_of, check_baselines, contender_of
 from cotrain.assembly.policies import Policies, build_policies
 from cotrain.assembly.resolving import resolved
@@ -231,8 +231,14 @@ def task_hashes(config: Config, environment: Environment[Any]) -> dict[str, str]
         "validation": config.evaluation.seed,
         "test": config.evaluation.seed,
     }
-    hashes: dict[str, str] = {}
-    for split, seed in seeds.items():
-        digests = (environment.task(split, seed, index).digest for index in range(HASHED_TASKS))
-        hashes[split] = hashlib.sha256("\n".join(digests).encode()).hexdigest()
-    return hashes
+    try:
+        return {split: _hash_of(environment, split, seed) for split, seed in seeds.items()}
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        raise environment_fault(config, error) from error
+
+
+def _hash_of(environment: Environment[Any], split: str, seed: int) -> str:
+    digests = (environment.task(split, seed, index).digest for index in range(HASHED_TASKS))
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()

@@ -1,8 +1,16 @@
 """The command line: one function a command, in modules that are imported with them."""
 
+import os
+
 import typer
 
+from cotrain.cli.check import check
+from cotrain.cli.doctor import doctor
+from cotrain.cli.environments import environments
 from cotrain.cli.evaluate import evaluate
+from cotrain.cli.grade import grade
+from cotrain.cli.play import play
+from cotrain.cli.presets import presets
 from cotrain.cli.train import train
 
 app = typer.Typer(
@@ -13,10 +21,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(train)
-app.command()(evaluate)
+for command in (train, evaluate, play, check, environments, presets, doctor, grade):
+    app.command()(command)
 
 
 def main() -> None:
-    """Runs the command line."""
+    """Runs the command line.
+
+    Threads that wait for each other sleep instead of spinning: on a machine that does something
+    else too, a step took 4 times less processor time so (`docs/performance.md`).
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     app()

@@ -1,5 +1,7 @@
 """`cotrain check`: every broken promise of an environment in one report."""
 
+import sys
+from contextlib import redirect_stdout
 from typing import Annotated
 
 import typer
@@ -20,7 +22,9 @@ def check(
     Options are set as in a configuration: --set environment.options.size=6.
     """
     with explained():
-        checked = check_environment(environment, parse_assignments(assignments or []))
+        overrides = parse_assignments(assignments or [])
+        with redirect_stdout(sys.stderr):  # the environment may print
+            checked = check_environment(environment, overrides)
         print_json(checked.as_json()) if as_json else print(checked.as_text())
         if not checked.passed:
             raise typer.Exit(FAILED)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cotrain.assembly.grading import Graded, grade as decide, grader_of, read_cases
+from cotrain.assembly.grading import Graded, grader_of, read_cases
+from cotrain.assembly.grading import grade as decide
 from cotrain.cli.failures import explained
 from cotrain.cli.options import AsJson, print_json
 
@@ -39,10 +40,16 @@ def table(kind: str, graded: Sequence[Graded]) -> str:
     7  "error": no rewards
     advantage: 2 cases, 1 of them in error
     """
-    width = max((len(str(case.id)) for case in graded), default=0)
-    lines = [f"{case.id!s:{width}}  {_shown(case)}" for case in graded]
+    names = [_name(case.id) for case in graded]
+    width = max(map(len, names), default=0)
+    lines = [f"{name:{width}}  {_shown(case)}" for name, case in zip(names, graded, strict=True)]
     errors = sum(bool(case.reason) for case in graded)
     return "\n".join([*lines, f"{kind}: {len(graded)} cases, {errors} of them in error"])
+
+
+def _name(identifier: str | int | None) -> str:
+    text = "(no id)" if identifier is None else str(identifier)
+    return text if text.isprintable() else json.dumps(text)
 
 
 def _shown(case: Graded) -> str:

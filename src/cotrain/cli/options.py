@@ -16,4 +16,4 @@ AsJson: TypeAlias = Annotated[
 
 def print_json(document: object) -> None:
     """Prints one JSON document on stdout."""
-    print(json.dumps(document, ensure_ascii=False, allow_nan=False))
+    print(json.dumps(document, allow_nan=False))

@@ -1,7 +1,8 @@
 """`cotrain presets`: the shipped configurations."""
 
 from cotrain.cli.options import AsJson, print_json
-from cotrain.config import DEFAULT_PRESET, Preset, presets as shipped
+from cotrain.config import DEFAULT_PRESET, Preset
+from cotrain.config import presets as shipped
 
 
 def presets(as_json: AsJson = False) -> None:

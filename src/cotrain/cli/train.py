@@ -12,7 +12,7 @@ from cotrain.cli.options import AsJson, Assignments, print_json
 
 def train(
     config: Annotated[
-        str | None, typer.Argument(metavar="[CONFIG]", help="A TOML file or a preset.")
+        str | None, typer.Argument(metavar="CONFIG", help="A TOML file or a preset.")
     ] = None,
     assignments: Assignments = None,
     run_dir: Annotated[

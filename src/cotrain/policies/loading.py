@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.utils import logging as transformers_logging
 
 EMBEDDED_PREFIX = "tiny"
 EMBEDDED_ROOT = Path(__file__).parent.parent / "models"
@@ -47,24 +49,31 @@ def load_base(name: str, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTraine
     Raises ModelNotFoundError for a folder without configuration, weights or tokenizer, and for a
     name that is neither a folder nor to be had from the Hub.
     """
-    folder = embedded_folder(name) or Path(name)
-    if folder.is_dir():
-        _refuse_incomplete(folder)
-        source = str(folder)
-    else:
-        source = name
+    folder = model_folder(name)
+    source = name if folder is None else str(folder)
+    transformers_logging.disable_progress_bar()
     try:
         tokenizer = AutoTokenizer.from_pretrained(source)
         model = AutoModelForCausalLM.from_pretrained(source, dtype=dtype)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
+        where = "the folder could not be loaded"
+        if folder is None:
+            where = "no folder of that name, and it could not be loaded from the Hub"
         first_line = str(error).strip().partition("\n")[0]
-        raise ModelNotFoundError(
-            f'model.name = "{name}": no folder of that name, and it could not be loaded from the '
-            f"Hub: {first_line}"
-            if source == name and not folder.is_dir()
-            else f'model.name = "{name}": the folder could not be loaded: {first_line}'
-        ) from error
+        raise ModelNotFoundError(f'model.name = "{name}": {where}: {first_line}') from error
     return model, tokenizer
+
+
+def model_folder(name: str) -> Path | None:
+    """The folder that a name stands for, or None for one that the Hub must know.
+
+    Raises ModelNotFoundError for a folder without configuration, weights or tokenizer.
+    """
+    folder = embedded_folder(name) or Path(name)
+    if not folder.is_dir():
+        return None
+    _refuse_incomplete(folder)
+    return folder
 
 
 def choose_dtype(name: str, model: PreTrainedModel) -> torch.dtype:

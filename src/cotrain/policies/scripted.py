@@ -53,11 +53,14 @@ class ScriptedPolicy:
 def load_script(path: Path) -> Script:
     """The function `reply(messages, generator)` of a Python file.
 
-    Raises ValueError when the file is missing or defines no such function.
+    Raises ValueError when the file is missing, cannot be run, or defines no such function.
     """
     if not path.is_file():
         raise ValueError(f"no script at {path}; `scripted:FILE` names a Python file")
-    script: Any = runpy.run_path(str(path)).get("reply")
+    try:
+        script: Any = runpy.run_path(str(path)).get("reply")
+    except Exception as error:
+        raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
     if not callable(script):
         raise ValueError(f"{path} defines no function reply(messages, generator) -> str")
     return cast("Script", script)

@@ -1,6 +1,6 @@
 """Where a step's episodes and an evaluation's episodes come from: an environment and its tasks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cotrain.core.episode import Episode
@@ -75,8 +75,8 @@ class EvaluationEpisodes:
     limits: Limits
     seed: int
 
-    def play(self, split: str, tasks: int, step: int) -> Iterator[Episode]:
-        """The episodes of the first `tasks` tasks of a split."""
+    def play(self, split: str, indices: Sequence[int], step: int) -> Iterator[Episode]:
+        """The episodes of the tasks at these places of a split."""
         rules = PlayRules(
             max_turns=self.limits.max_turns,
             team_weight=self.limits.team_weight,
@@ -86,11 +86,9 @@ class EvaluationEpisodes:
             ends_unscored=any_unscored,
             episode_seconds=self.limits.episode_seconds,
         )
-        for first in range(0, tasks, EVALUATION_WAVE):
-            openings = [
-                self._opening(split, index, step)
-                for index in range(first, min(first + EVALUATION_WAVE, tasks))
-            ]
+        for first in range(0, len(indices), EVALUATION_WAVE):
+            wave = indices[first : first + EVALUATION_WAVE]
+            openings = [self._opening(split, index, step) for index in wave]
             yield from self.engine.play(openings, self.cast, rules)
 
     def _opening(self, split: str, index: int, step: int) -> Opening:

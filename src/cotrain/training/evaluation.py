@@ -24,7 +24,7 @@ class Contender:
 
 def evaluate(contender: Contender, split: str, tasks: int, step: int) -> dict[str, object]:
     """One row of `evaluations.jsonl`."""
-    episodes = list(contender.episodes.play(split, tasks, step))
+    episodes = list(contender.episodes.play(split, range(tasks), step))
     decoding = contender.decoding
     replies = [
         (group, candidate)

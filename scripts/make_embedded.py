@@ -1,0 +1,193 @@
+"""Makes the models that ship with the package: the embedded base and the baselines beside it.
+
+    python scripts/make_embedded.py base
+    python scripts/make_embedded.py baseline --turns 6 --tokens 400000
+    python scripts/make_embedded.py baseline --turns 1 --tokens 400000
+
+The base is a toy Qwen3 that imitates noisy demonstrations of Plan-Path: a demonstrator gives the
+shortest moves with probability `--perfect`, and else random moves (a decider, now and then, the
+proposal as it stands). So it knows the reply format and the goal only weakly. A baseline is the
+base after `single_grpo` with a budget of sampled tokens, as `cotrain train` trains it. Weights are
+stored in bfloat16. `docs/results.md` has the command, seed and commit of what is shipped.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import PreTrainedTokenizerFast
+
+from cotrain.assembly.commands import train
+from cotrain.config import load_config
+from cotrain.environments.parsing import MOVES
+from cotrain.environments.plan_path import PlanPath, PlanPathOptions
+from cotrain.environments.plan_path_state import State
+from cotrain.learning.forward import PACKED
+from cotrain.learning.imitation import Demonstration, Imitation, ImitationSettings
+from cotrain.policies.causal_lm import CausalPolicy
+from cotrain.policies.chat import ChatCodec
+from cotrain.policies.loading import EMBEDDED_ROOT
+from cotrain.policies.toy import ToySize, toy_model, toy_tokenizer
+from cotrain.policies.weights import MasterWeights
+from cotrain.runs.checkpoint_folder import latest_complete
+
+ROLES = ("proposer", "planner", "solo", "drafter", "answerer")
+WORDS = (
+    *ROLES, "<answer>", "</answer>", *MOVES, "-", ".", "#", "A", "G", "legal", "at", "goal",
+    "moves", "grid", "proposal", "none", "ends", "illegal", *map(str, range(41)),
+)  # fmt: skip
+DECIDERS = ("planner", "answerer")
+OPEN_LOOP_MOVES = 24
+TURNS = 6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["base", "baseline"])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=1600, help="imitation steps")
+    parser.add_argument("--perfect", type=float, default=0.25)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--turns", type=int, default=TURNS, help="of the baseline")
+    parser.add_argument("--tokens", type=int, help="sampled tokens of the baseline")
+    parser.add_argument("--to", type=Path, default=EMBEDDED_ROOT / "tiny")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    if options.what == "base":
+        make_base(options)
+    else:
+        make_baseline(options)
+
+
+def make_base(options: argparse.Namespace) -> None:
+    """Imitates for `--steps` steps of 64 prompts with 4 replies each, and writes the base."""
+    tokenizer = toy_tokenizer(WORDS)
+    model = toy_model(len(tokenizer), ToySize(), options.seed)
+    codec = ChatCodec(tokenizer, (tokenizer.eos_token_id,), {})
+    policy = CausalPolicy("base", model, codec, 10**6)
+    weights = MasterWeights(model, torch.float32)
+    settings = ImitationSettings(learning_rate=2e-3, num_steps=options.steps)
+    imitation = Imitation(policy, weights, PACKED, settings)
+    demonstrations = mixed(codec, tokenizer, options.perfect, options.seed)
+    began, loss = time.time(), 0.0
+    for step in range(1, options.steps + 1):
+        batch = [next(demonstrations) for _ in range(64)]
+        loss = 0.98 * loss + 0.02 * imitation.step(step, batch)
+        if step % 100 == 0:
+            smoothed = loss / (1 - 0.98**step)
+            print(f"step {step}: loss {smoothed:.4f}, {time.time() - began:.0f} s", flush=True)
+    folder = options.to / "base"
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    to_bfloat16(folder)
+
+
+def mixed(
+    codec: ChatCodec, tokenizer: PreTrainedTokenizerFast, perfect: float, seed: int
+) -> Iterator[Demonstration]:
+    """Demonstrations of every variant: the team, the single agent in both lengths, the drafts."""
+    options = dict(load_config().environment.options)
+    variants = [
+        ({}, 0.45),
+        ({"single": "plain"}, 0.2),
+        ({"single": "plain", "max_moves": OPEN_LOOP_MOVES}, 0.15),
+        ({"single": "draft"}, 0.2),
+    ]
+    streams = [
+        demonstrations(
+            PlanPath(PlanPathOptions(**options | extra)), codec, tokenizer, perfect, place
+        )
+        for place, (extra, _) in enumerate(variants, start=1000 * (seed + 1))
+    ]
+    generator = random.Random(seed)
+    while True:
+        yield next(generator.choices(streams, [weight for _, weight in variants])[0])
+
+
+def demonstrations(
+    environment: PlanPath,
+    codec: ChatCodec,
+    tokenizer: PreTrainedTokenizerFast,
+    perfect: float,
+    seed: int,
+) -> Iterator[Demonstration]:
+    """Four replies to every prompt on the way of episodes that follow the first of them."""
+    generator, index = random.Random(seed), 0
+    while True:
+        state = environment.start(environment.task("train", seed, index), "train")
+        index += 1
+        for _ in range(TURNS):
+            for role in environment.roles:
+                replies = [
+                    environment.reply_with(
+                        moves_of(environment, state, role.name, perfect, generator)
+                    )
+                    for _ in range(4)
+                ]
+                ids = tuple(
+                    (*tokenizer.encode(reply, add_special_tokens=False), tokenizer.eos_token_id)
+                    for reply in replies
+                )
+                yield Demonstration(codec.encode(environment.observe(state, role.name)), ids)
+                state = environment.act(state, role.name, replies[0], ()).state
+            if environment.success(state):
+                break
+
+
+def moves_of(
+    environment: PlanPath, state: State, role: str, perfect: float, generator: random.Random
+) -> tuple[str, ...]:
+    """The moves of one noisy demonstrator."""
+    if generator.random() < perfect:
+        return environment.shortest_moves(state)
+    if role in DECIDERS and state.proposal is not None and generator.random() < 0.3:
+        return state.proposal.moves
+    longest = min(environment.options.max_moves or 8, 8)
+    return tuple(generator.choices(MOVES, k=generator.randint(1, longest)))
+
+
+def make_baseline(options: argparse.Namespace) -> None:
+    """Trains `single_grpo` from the base and keeps its last policy."""
+    overrides: dict[str, object] = {
+        "algorithm.method": "single_grpo",
+        "team.turns": options.turns,
+        "run.seed": options.seed,
+        "run.steps": 100_000,
+        "run.max_sampled_tokens": options.tokens,
+        "run.evaluate_every": 20,
+        "evaluation.baselines": [],
+        "model.threads": options.threads,
+    }
+    if options.turns == 1:
+        overrides["environment.options.max_moves"] = OPEN_LOOP_MOVES
+        overrides["sampling.max_reply_tokens"] = OPEN_LOOP_MOVES + 4
+    folder = options.to / f"single_grpo_{options.turns}_{'turn' if options.turns == 1 else 'turns'}"
+    with tempfile.TemporaryDirectory() as run_dir:
+        run = train(None, overrides, run_dir)
+        latest = latest_complete(run.path / "checkpoints").checkpoint
+        assert latest is not None
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(latest.path / "policies", folder / "policies")
+        shutil.copy(latest.path / "state.json", folder / "state.json")
+        print(json.dumps([row for row in run.evaluations if row["split"] == "test"], indent=1))
+    to_bfloat16(folder / "policies" / "shared")
+
+
+def to_bfloat16(folder: Path) -> None:
+    """Stores the weights of a model folder in bfloat16."""
+    path = folder / "model.safetensors"
+    tensors = {name: value.to(torch.bfloat16) for name, value in load_file(path).items()}
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""The pool that answers requests."""
+
+import threading
+import time
+
+import pytest
+
+from cotrain.core.episode import CandidateStatus, Request
+from cotrain.rollouts.evidence import HandlerPool
+
+SCORED, ERROR, TIMEOUT = CandidateStatus.SCORED, CandidateStatus.ERROR, CandidateStatus.TIMEOUT
+
+
+def number_of(request: Request) -> int:
+    number = request["number"]
+    assert isinstance(number, int)
+    return number
+
+
+def sleepy(request: Request) -> int:
+    """The later requests are answered first."""
+    time.sleep(0.02 * (5 - number_of(request)))
+    return number_of(request)
+
+
+def numbered(kind: str, count: int) -> list[Request]:
+    return [Request.of(kind, number=number) for number in range(count)]
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_answers_come_in_the_order_of_the_requests(workers: int) -> None:
+    requests = numbered("sleepy", 5)
+    found = HandlerPool({"sleepy": sleepy}, workers=workers).fulfil(requests)
+    assert [evidence.answer for evidence in found] == [0, 1, 2, 3, 4]
+    assert [evidence.request for evidence in found] == requests
+    assert {evidence.status for evidence in found} == {SCORED}
+    assert HandlerPool({}).fulfil([]) == []
+
+
+def test_no_more_handlers_run_at_once_than_there_are_workers() -> None:
+    lock, running, most = threading.Lock(), [0], [0]
+
+    def watched(request: Request) -> None:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        time.sleep(0.02)
+        with lock:
+            running[0] -= 1
+
+    HandlerPool({"watched": watched}, workers=3).fulfil(numbered("watched", 9))
+    assert most[0] == 3
+
+
+def test_a_handler_that_fails_is_tried_again() -> None:
+    tries: list[int] = []
+
+    def fails_twice(request: Request) -> str:
+        tries.append(1)
+        if len(tries) < 3:
+            raise ConnectionError("gone")
+        return "here"
+
+    [found] = HandlerPool({"check": fails_twice}, retries=2).fulfil([Request.of("check")])
+    assert (found.answer, found.status, len(tries)) == ("here", SCORED, 3)
+
+
+@pytest.mark.parametrize("error", [KeyError("gone"), SystemExit(1)])
+def test_a_handler_that_always_fails_is_an_error_with_its_message(error: BaseException) -> None:
+    tries: list[int] = []
+
+    def fails(request: Request) -> str:
+        tries.append(1)
+        raise error
+
+    [found] = HandlerPool({"check": fails}, retries=1).fulfil([Request.of("check")])
+    assert (found.answer, found.status, len(tries)) == (None, ERROR, 2)
+    assert found.message == f"{type(error).__name__}: {error} (after 2 tries)"
+
+
+def test_a_kind_that_nobody_answers_is_named_with_those_that_are_answered() -> None:
+    pool = HandlerPool({"verify": sleepy, "program": sleepy})
+    [found] = pool.fulfil([Request.of("progam")])
+    assert found.status is ERROR
+    assert found.message == (
+        "nothing answers requests of kind 'progam'; known kinds: program, verify"
+    )
+    assert HandlerPool({}).fulfil([Request.of("x")])[0].message.endswith("known kinds: none")
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_a_handler_that_never_returns_is_a_timeout_and_the_others_are_answered(
+    workers: int,
+) -> None:
+    # prime-rl#2360, SimpleVLA-RL#37: the pool keeps its size
+    never = threading.Event()
+
+    def answer(request: Request) -> int:
+        if number_of(request) == 3:
+            never.wait()
+        return number_of(request)
+
+    pool = HandlerPool({"check": answer}, seconds=0.25, workers=workers)
+    begun = time.monotonic()
+    found = pool.fulfil(numbered("check", 8))
+    assert time.monotonic() - begun < 0.25 + 1
+    assert [e.answer for e in found] == [0, 1, 2, None, 4, 5, 6, 7]
+    assert found[3].status is TIMEOUT
+    assert found[3].message == "no answer within 0.25 s (limits.act_seconds)"
+    again = pool.fulfil(numbered("check", 3))
+    assert [e.answer for e in again] == [0, 1, 2]
+    never.set()
+
+
+def test_an_answer_that_comes_late_is_dropped() -> None:
+    def answer(request: Request) -> int:
+        time.sleep(0.3 if number_of(request) == 0 else 0.12)
+        return number_of(request)
+
+    pool = HandlerPool({"check": answer}, seconds=0.2, workers=1)
+    found = pool.fulfil(numbered("check", 3))
+    assert [e.answer for e in found] == [None, 1, 2]
+    assert [e.status for e in found] == [TIMEOUT, SCORED, SCORED]
