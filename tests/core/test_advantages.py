@@ -100,9 +100,7 @@ def test_advantages_sum_to_zero(name: str, scores: list[float]) -> None:
 
 @every_estimator
 @given(scores=spread_scores, seed=st.integers(0, 19))
-def test_the_order_of_the_scores_changes_nothing(
-    name: str, scores: list[float], seed: int
-) -> None:
+def test_the_order_of_the_scores_changes_nothing(name: str, scores: list[float], seed: int) -> None:
     order = list(range(len(scores)))
     random.Random(seed).shuffle(order)
     straight = group_advantages(scores, ESTIMATORS[name])

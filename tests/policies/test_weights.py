@@ -92,3 +92,9 @@ def test_saved_masters_that_do_not_fit_are_refused_and_change_nothing() -> None:
     with pytest.raises(ValueError, match=r"norm\.weight has shape \(1,\), the model's is \(32,"):
         weights.load(wrong)
     assert all(torch.equal(value, before[name]) for name, value in weights.state().items())
+
+
+def test_a_tensor_without_gradient_gets_none() -> None:
+    weights = MasterWeights(toy_model(20, SIZE, seed=0), torch.bfloat16)
+    weights.collect_gradients()
+    assert all(master.grad is None for master in weights.parameters.values())

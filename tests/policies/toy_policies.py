@@ -9,9 +9,7 @@ from cotrain.policies.chat import ChatCodec, end_token_ids
 from cotrain.policies.toy import ToySize, toy_model, toy_tokenizer
 
 WORDS = tuple("abcdefghijklm")
-SIZE = ToySize(
-    hidden=32, layers=2, heads=2, key_value_heads=1, feed_forward=48, context_tokens=64
-)
+SIZE = ToySize(hidden=32, layers=2, heads=2, key_value_heads=1, feed_forward=48, context_tokens=64)
 BPE_VOCABULARY = {
     "<pad>": 0,
     "<eos>": 1,
@@ -71,6 +69,4 @@ def bpe_tokenizer() -> PreTrainedTokenizerFast:
     """Subwords that make `hello` and `Up` writable in several ways; no chat template."""
     tokenizer = Tokenizer(models.BPE(BPE_VOCABULARY, BPE_MERGES))
     tokenizer.decoder = decoders.Fuse()
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<eos>"
-    )
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<eos>")

@@ -50,7 +50,7 @@ class RatedAlone(Environment[State]):
         turn = len(state.followed) // len(self.phases)
         self._fail("observe", turn)
         count = self.options.words[min(turn, len(self.options.words) - 1)]
-        shown = f"task{state.task} {'|'.join(state.followed)or'-'} {agent}"
+        shown = f"task{state.task} {'|'.join(state.followed) or '-'} {agent}"
         return (Message("user", " ".join([shown, *["x"] * (count - 3)])),)
 
     def evidence(self, state: State, agent: str, reply: str) -> Sequence[Request]:

@@ -73,7 +73,7 @@ def test_a_handler_that_always_fails_is_an_error_with_its_message(error: BaseExc
         tries.append(1)
         raise error
 
-    [found] = HandlerPool({"check": fails}, retries=1).fulfil([Request.of("check")])
+    [found] = HandlerPool({"check": fails}, seconds=5, retries=1).fulfil([Request.of("check")])
     assert (found.answer, found.status, len(tries)) == (None, ERROR, 2)
     assert found.message == f"{type(error).__name__}: {error} (after 2 tries)"
 

@@ -174,7 +174,8 @@ def test_an_evaluation_gives_one_reply_and_trains_none() -> None:
 
 def test_an_evaluation_consults_no_score() -> None:
     plain, upside_down = (
-        list(evaluation(guess, team_weight).play("test", range(8), step=0)) for team_weight in (1.0, -3.0)
+        list(evaluation(guess, team_weight).play("test", range(8), step=0))
+        for team_weight in (1.0, -3.0)
     )
     assert texts(plain) == texts(upside_down)
     assert [e.success for e in plain] == [e.success for e in upside_down]
@@ -198,7 +199,7 @@ def test_an_unscored_reply_ends_an_evaluated_episode_unsolved() -> None:
 
 def test_training_and_evaluation_never_share_a_seed() -> None:
     trained = set(texts(training(TreeMethod(2), script=show_draw).play(1)))
-    evaluated = set(texts(list(evaluation(show_draw).play("train", 8, step=1))))
+    evaluated = set(texts(list(evaluation(show_draw).play("train", range(8), step=1))))
     assert not trained & evaluated
 
 

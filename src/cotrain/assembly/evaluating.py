@@ -96,7 +96,7 @@ def check_baselines(config: Config) -> None:
 def _baseline_state(name: str) -> SavedState:
     try:
         return read_state(embedded_folder(name) or Path(name))
-    except ValueError as error:
+    except RunFolderRefusedError as error:
         fault = Fault("evaluation.baselines", show(name), f"must be a checkpoint folder: {error}")
         raise ConfigurationError([fault]) from error
 

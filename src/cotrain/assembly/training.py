@@ -162,6 +162,8 @@ def _play(
     loggers = _loggers(config, progress)
     recorder = _recorder(store, config, policies, loggers)
     try:
+        for logger in loggers:
+            logger.event("run", f"its folder is {store.path}")
         for kind, message in (*events, *(("note", note) for note in policies.notes)):
             recorder.event(kind, message)
         method = method_of(config)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cotrain.learning.base import Learner
+from cotrain.runs.durable import RunFolderRefusedError
 from cotrain.training.progress import Progress
 
 STATE, POLICIES, OPTIMIZERS = "state.json", "policies", "optimizers"
@@ -43,7 +44,7 @@ def fill_checkpoint(
 
 
 def read_state(folder: Path) -> SavedState:
-    """The state of a checkpoint. Raises ValueError, with the file named, if it is not one."""
+    """The state of a checkpoint. Raises RunFolderRefusedError, with the file named, if it is none."""
     path = folder / STATE
     try:
         values = json.loads(path.read_text())
@@ -51,18 +52,23 @@ def read_state(folder: Path) -> SavedState:
             Progress.from_json(values["progress"]), values["versions"], values["config"]
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not the state of a checkpoint: {error}") from error
+        raise RunFolderRefusedError(f"{path} is not the state of a checkpoint: {error}") from error
 
 
 def restore(folder: Path, learners: Mapping[str, Learner]) -> Progress:
     """Puts the weights, moments and versions of a checkpoint into the learners.
 
-    Raises ValueError when the checkpoint lacks one of these policies or does not fit it.
+    Raises RunFolderRefusedError when it lacks one of these policies, or does not fit it.
     """
     state = read_state(folder)
     missing = sorted(set(learners) - set(state.versions))
     if missing:
-        raise ValueError(f"{folder} holds no policy {', '.join(missing)}")
+        raise RunFolderRefusedError(f"{folder} holds no policy {', '.join(missing)}")
     for name, learner in learners.items():
-        learner.load(folder / POLICIES / name, folder / OPTIMIZERS / name, state.versions[name])
+        try:
+            learner.load(folder / POLICIES / name, folder / OPTIMIZERS / name, state.versions[name])
+        except (ValueError, KeyError, OSError) as error:
+            raise RunFolderRefusedError(
+                f"{folder} does not fit policy {name} of this run: {error}"
+            ) from error
     return state.progress

@@ -1,0 +1,69 @@
+"""Base models from folders, and the type that computes."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from tests.policies.toy_policies import toy_policy
+
+from cotrain.policies.loading import (
+    ModelNotFoundError,
+    choose_dtype,
+    dtype_name,
+    embedded_folder,
+    load_base,
+    model_folder,
+)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    policy = toy_policy()
+    policy.model.save_pretrained(tmp_path)
+    policy.codec.tokenizer.save_pretrained(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_folder_loads_in_the_type_that_is_asked_for(saved: Path, dtype: torch.dtype) -> None:
+    model, tokenizer = load_base(str(saved), dtype)
+    right = dict(toy_policy().model.named_parameters())
+    assert {p.dtype for p in model.parameters()} == {dtype}
+    assert all(torch.equal(p, right[name].to(dtype)) for name, p in model.named_parameters())
+    assert tokenizer("a b")["input_ids"] == toy_policy().codec.tokenizer("a b")["input_ids"]
+
+
+@pytest.mark.parametrize(
+    ("file", "lacking"),
+    [
+        ("config.json", r"config\.json"),
+        ("model.safetensors", r"weights \(\*\.safetensors\)"),
+        ("tokenizer.json", r"a tokenizer \(tokenizer\.json\)"),
+    ],
+)
+def test_what_a_folder_lacks_is_named(saved: Path, file: str, lacking: str) -> None:
+    (saved / file).unlink()
+    with pytest.raises(ModelNotFoundError, match=rf"model\.name = .*the folder lacks {lacking}$"):
+        load_base(str(saved), torch.float32)
+
+
+def test_weights_that_were_cut_are_no_model(saved: Path) -> None:
+    whole = (saved / "model.safetensors").read_bytes()
+    (saved / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ModelNotFoundError, match="the folder could not be loaded"):
+        load_base(str(saved), torch.float32)
+
+
+def test_a_name_that_is_no_folder_is_left_to_the_hub(tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path)
+    assert model_folder(str(tmp_path)) is None
+    assert embedded_folder("tiny") != embedded_folder("tiny/proposer") is not None
+
+
+def test_the_compute_type_is_the_one_named_and_small_models_stay_in_float32() -> None:
+    model = toy_policy().model
+    assert choose_dtype("bfloat16", model) is torch.bfloat16
+    assert choose_dtype("float64", model) is torch.float64
+    assert choose_dtype("auto", model) is torch.float32
+    assert dtype_name(choose_dtype("auto", model)) == "float32"
