@@ -44,7 +44,7 @@ def fill_checkpoint(
 
 
 def read_state(folder: Path) -> SavedState:
-    """The state of a checkpoint. Raises RunFolderRefusedError, with the file named, if it is none."""
+    """The state of a checkpoint. Raises RunFolderRefusedError, which names the file, for others."""
     path = folder / STATE
     try:
         values = json.loads(path.read_text())
