@@ -54,8 +54,8 @@ def main() -> None:
     )
     parser.add_argument("what", choices=["base", "baseline"])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=1600, help="imitation steps")
-    parser.add_argument("--perfect", type=float, default=0.25)
+    parser.add_argument("--steps", type=int, default=2000, help="imitation steps")
+    parser.add_argument("--perfect", type=float, default=0.3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--turns", type=int, default=TURNS, help="of the baseline")
     parser.add_argument("--tokens", type=int, help="sampled tokens of the baseline")
@@ -97,10 +97,10 @@ def mixed(
     """Demonstrations of every variant: the team, the single agent in both lengths, the drafts."""
     options = dict(load_config().environment.options)
     variants = [
-        ({}, 0.45),
-        ({"single": "plain"}, 0.2),
-        ({"single": "plain", "max_moves": OPEN_LOOP_MOVES}, 0.15),
-        ({"single": "draft"}, 0.2),
+        ({}, 0.5),
+        ({"single": "plain"}, 0.19),
+        ({"single": "plain", "max_moves": OPEN_LOOP_MOVES}, 0.06),
+        ({"single": "draft"}, 0.25),
     ]
     streams = [
         demonstrations(

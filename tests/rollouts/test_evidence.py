@@ -114,10 +114,10 @@ def test_a_handler_that_never_returns_is_a_timeout_and_the_others_are_answered(
 
 def test_an_answer_that_comes_late_is_dropped() -> None:
     def answer(request: Request) -> int:
-        time.sleep(0.3 if number_of(request) == 0 else 0.12)
+        time.sleep(0.4 if number_of(request) == 0 else 0.05)
         return number_of(request)
 
-    pool = HandlerPool({"check": answer}, seconds=0.2, workers=1)
-    found = pool.fulfil(numbered("check", 3))
-    assert [e.answer for e in found] == [None, 1, 2]
-    assert [e.status for e in found] == [TIMEOUT, SCORED, SCORED]
+    pool = HandlerPool({"check": answer}, seconds=0.3, workers=1)
+    found = pool.fulfil(numbered("check", 6))
+    assert [e.answer for e in found] == [None, 1, 2, 3, 4, 5]
+    assert [e.status for e in found] == [TIMEOUT, *[SCORED] * 5]

@@ -104,7 +104,7 @@ def plan_of(config: Config) -> RunPlan:
         groups_a_step=sum(prompts[n] for n in trained) if tree else tasks_and_agents,
         replies_a_step=sum(replies.values()),
         sampled_tokens_a_step=sum(replies[n] * roles[n]["max_reply_tokens"] for n in roles),
-        memory_bytes=_memory(config, architecture) if architecture else None,
+        memory_bytes=_memory(config, architecture, sum(prompts.values())) if architecture else None,
         config=config.model_dump(mode="json"),
     )
 
@@ -143,16 +143,27 @@ def _architecture(config: Config) -> Any:
         return AutoModelForCausalLM.from_config(settings)
 
 
-def _memory(config: Config, architecture: Any) -> int:
-    """Masters, gradients and two moments in float32, a cast copy, and the larger batch."""
+def _memory(config: Config, architecture: Any, prompts: int) -> int:
+    """Masters, gradients and two moments in float32, a cast copy, and the larger batch.
+
+    `prompts` is the number of prompts of a step: a batch is no larger than the step.
+    """
+    sampling = config.sampling
+    replies = sampling.candidates * sampling.max_reply_tokens
+    pack = sampling.max_prompt_tokens + replies
+    sampled = min(
+        sampling.max_batch_tokens,
+        prompts * (sampling.candidates * sampling.max_prompt_tokens + replies),
+    )
+    trained = min(max(config.algorithm.microbatch_tokens, pack), prompts * pack)
     parameters = architecture.num_parameters()
     text = architecture.config.get_text_config()
     copy = 2 * parameters if config.model.dtype == "bfloat16" else 0
     width = BYTES[config.model.dtype]
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
     head = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-    cache = 2 * text.num_hidden_layers * heads * head * width * config.sampling.max_batch_tokens
+    cache = 2 * text.num_hidden_layers * heads * head * width * sampled
     activations = 16 * text.num_hidden_layers * text.hidden_size * width
     logits = 3 * 4 * text.vocab_size
-    update = (activations + logits) * config.algorithm.microbatch_tokens
+    update = (activations + logits) * trained
     return 16 * parameters + copy + max(cache, update)

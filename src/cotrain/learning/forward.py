@@ -14,7 +14,13 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from cotrain.core.loss import token_logprobs
-from cotrain.learning.batching import Pack, Packing, packs_by_prompt, packs_of_one
+from cotrain.learning.batching import (
+    Pack,
+    Packing,
+    WeightedSample,
+    packs_by_prompt,
+    packs_of_one,
+)
 
 PADDING, PROMPT = -1, 0
 
@@ -141,3 +147,9 @@ def reply_logprobs(model: PreTrainedModel, layout: Layout) -> Tensor:
         logits_to_keep=kept,
     ).logits
     return token_logprobs(logits[layout.rows, layout.columns], layout.targets, layout.temperatures)
+
+
+def per_token(samples: Sequence[WeightedSample], values: Sequence[float], like: Tensor) -> Tensor:
+    """One value a sample, repeated for each of its reply tokens: [N], of the type of `like`."""
+    lengths = torch.tensor([len(sample.reply_ids) for sample in samples], device=like.device)
+    return torch.tensor(values, dtype=like.dtype, device=like.device).repeat_interleave(lengths)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import torch
 
+from cotrain.core.aggregation import sequence_mean
 from cotrain.core.episode import Finish, TurnKey
 from cotrain.core.samples import CreditedSample, Sample
 from cotrain.learning.batching import WeightedSample
-from cotrain.learning.forward import Form, lay_out, reply_logprobs
+from cotrain.learning.forward import Form, lay_out, per_token, reply_logprobs
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.weights import MasterWeights
 
@@ -54,7 +55,10 @@ class Imitation:
         )
 
     def step(self, number: int, demonstrations: Sequence[Demonstration]) -> float:
-        """One optimiser step (`number` from 1); returns the mean loss of a reply token, in nats."""
+        """One optimiser step (`number` from 1); each reply weighs the same, whatever its length.
+
+        Returns the mean loss of a reply token, in nats, averaged over replies.
+        """
         s = self._settings
         factor = min(number / s.warmup_steps, 1.0 - (number - 1) / s.num_steps)
         for group in self._optimizer.param_groups:
@@ -62,7 +66,10 @@ class Imitation:
         packs = self._form.packing(list(_samples(demonstrations)))
         model = self._policy.model
         layout = lay_out(packs, self._form.mask, model.device)
-        loss = -reply_logprobs(model, layout).mean()
+        logprobs = reply_logprobs(model, layout)
+        samples = [sample for pack in packs for sample in pack.samples]
+        weights = per_token(samples, [sample.token_weight for sample in samples], logprobs)
+        loss = -(weights * logprobs).sum()
         loss.backward()
         self._weights.collect_gradients()
         torch.nn.utils.clip_grad_norm_(self._weights.parameters.values(), s.max_grad_norm)
@@ -73,6 +80,8 @@ class Imitation:
 
 
 def _samples(demonstrations: Sequence[Demonstration]) -> Iterable[WeightedSample]:
+    lengths = [len(reply) for demonstration in demonstrations for reply in demonstration.replies]
+    weights = iter(sequence_mean(lengths, max(lengths)))
     for number, demonstration in enumerate(demonstrations):
         key = TurnKey(0, number, "", 0)
         for candidate, reply in enumerate(demonstration.replies):
@@ -91,4 +100,4 @@ def _samples(demonstrations: Sequence[Demonstration]) -> Iterable[WeightedSample
                 finish=Finish.STOP,
                 score=None,
             )
-            yield WeightedSample(candidate, CreditedSample(sample, key, 0.0, True), 1.0)
+            yield WeightedSample(candidate, CreditedSample(sample, key, 0.0, True), next(weights))

@@ -25,7 +25,7 @@ from cotrain.learning.export import (
     save_moments,
     save_weights,
 )
-from cotrain.learning.forward import Form, lay_out, reply_logprobs
+from cotrain.learning.forward import Form, lay_out, per_token, reply_logprobs
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.weights import MasterWeights
 
@@ -145,8 +145,8 @@ class PolicyLearner:
         else:
             before = new.detach()
             _measure_gap(samples, before, tally)
-        advantages = _per_token(samples, [s.credited.advantage for s in samples], new)
-        weights = _per_token(samples, [s.token_weight for s in samples], new)
+        advantages = per_token(samples, [s.credited.advantage for s in samples], new)
+        weights = per_token(samples, [s.token_weight for s in samples], new)
         clips = self._settings.clip_low, self._settings.clip_high
         loss = (weights * clipped_surrogate(new, before, advantages, *clips)).sum()
         loss.backward()
@@ -224,11 +224,6 @@ def weigh(
         kept = [(c, w) for c, w in zip(part, weights, strict=True) if c.has_signal]
         yield [WeightedSample(place + i, c, w) for i, (c, w) in enumerate(kept)]
         place += len(kept)
-
-
-def _per_token(samples: Sequence[WeightedSample], values: Sequence[float], like: Tensor) -> Tensor:
-    lengths = torch.tensor([len(sample.reply_ids) for sample in samples], device=like.device)
-    return torch.tensor(values, dtype=like.dtype, device=like.device).repeat_interleave(lengths)
 
 
 def _measure_gap(samples: Sequence[WeightedSample], logprobs: Tensor, tally: _Tally) -> None:
