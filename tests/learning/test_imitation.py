@@ -24,7 +24,7 @@ def learner(policy: CausalPolicy, form: Form = PACKED) -> Imitation:
 
 
 @pytest.mark.parametrize("form", [PACKED, PLAIN], ids=lambda form: form.name)
-def test_the_loss_is_the_mean_surprise_of_a_reply_token(form: Form) -> None:
+def test_the_loss_is_the_mean_surprise_of_a_reply_token_averaged_over_replies(form: Form) -> None:
     policy = toy_policy()
     with torch.no_grad():
         tokens = [
@@ -32,7 +32,7 @@ def test_the_loss_is_the_mean_surprise_of_a_reply_token(form: Form) -> None:
             for lesson in LESSONS
             for reply in lesson.replies
         ]
-    right = -torch.cat(tokens).mean().item()
+    right = -torch.stack([reply.mean() for reply in tokens]).mean().item()
     assert learner(policy, form).step(1, LESSONS) == pytest.approx(right, abs=1e-4)
 
 

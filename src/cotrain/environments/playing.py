@@ -122,9 +122,10 @@ def _play_turn(
         if all(outcome is None for outcome, _ in judged.values()):
             phases.append(Phase(groups, (), environment.render(state)))
             return Turn(number, tuple(phases)), state, EpisodeStatus.UNSCORED
-        state, phase_done, joint = _after_phase(environment, state, written, judged, answer)
-        done = done or phase_done
+        state, done, joint = _after_phase(environment, state, written, judged, answer)
         phases.append(Phase(groups, joint, environment.render(state)))
+        if done:
+            break
     status = EpisodeStatus.DONE if done else EpisodeStatus.TURN_LIMIT
     return Turn(number, tuple(phases)), state, status
 

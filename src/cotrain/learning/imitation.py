@@ -60,7 +60,8 @@ class Imitation:
         Returns the mean loss of a reply token, in nats, averaged over replies.
         """
         s = self._settings
-        factor = min(number / s.warmup_steps, 1.0 - (number - 1) / s.num_steps)
+        warmup = number / s.warmup_steps if s.warmup_steps else 1.0
+        factor = min(warmup, 1.0 - (number - 1) / s.num_steps)
         for group in self._optimizer.param_groups:
             group["lr"] = s.learning_rate * factor
         packs = self._form.packing(list(_samples(demonstrations)))
