@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--warmup", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--microbatch-tokens", type=int, default=16384)
+    parser.add_argument("--microbatch-tokens", type=int, default=4096)
     parser.add_argument("--bfloat16", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

@@ -183,14 +183,6 @@ def test_the_readme_lists_every_command():
     assert sorted(listed) == sorted(COMMANDS.commands)
 
 
-def test_the_tree_of_the_readme_is_that_of_the_disk():
-    package = ROOT / "src" / "cotrain"
-    on_disk = {str(path.relative_to(package)) for path in package.rglob("*.py")}
-    [tree] = [block for block in blocks(PAGES[0], "text") if "core/episode.py" in block.text]
-    purposes = dict(line.strip().split(maxsplit=1) for line in tree.text.splitlines())
-    assert set(purposes) == on_disk
-
-
 @pytest.mark.parametrize("name", [*METRICS, *EVALUATIONS])
 def test_the_page_on_runs_explains_every_figure(name: str):
     assert f"`{name}`" in (ROOT / "docs" / "runs.md").read_text("utf-8")

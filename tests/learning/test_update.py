@@ -19,9 +19,10 @@ from tests.learning.batches import (
     with_advantage,
 )
 
+from cotrain.core.aggregation import Aggregation, sequence_mean, token_mean
 from cotrain.core.episode import TurnKey
 from cotrain.learning.base import LearningError
-from cotrain.learning.update import weigh
+from cotrain.learning.update import loss_shares, weigh
 
 REALISTIC = replace(SETTINGS, max_grad_norm=1.0)
 
@@ -248,6 +249,23 @@ def test_weights_come_from_all_scored_replies_of_the_minibatch() -> None:
     [weighted] = weigh([items], SETTINGS)
     assert [w.token_weight for w in weighted] == [1 / 3, 1 / 12]
     assert [w.credited.sample for w in weighted] == kept
+
+
+@pytest.mark.parametrize(("aggregation", "share"), [(sequence_mean, 0.5), (token_mean, 0.75)])
+def test_the_loss_share_of_a_role_follows_the_aggregation(
+    aggregation: Aggregation, share: float
+) -> None:
+    long = make_credited(make_sample(agent="coder", reply=(5,) * 3), 1.0)
+    short = make_credited(make_sample(agent="tester", reply=(5,), episode=1), -1.0)
+    [weighted] = weigh([[long, short]], replace(SETTINGS, aggregation=aggregation))
+    expected = {"coder": share, "tester": 1.0 - share}
+    assert loss_shares(weighted, ["coder", "tester"]) == pytest.approx(expected)
+
+
+def test_a_role_without_signal_has_no_share_of_the_loss() -> None:
+    [weighted] = weigh([[make_credited(make_sample(agent="coder"), 1.0)]], SETTINGS)
+    assert loss_shares(weighted, ["coder", "tester"]) == {"coder": 1.0, "tester": 0.0}
+    assert loss_shares([], ["coder"]) == {}
 
 
 def test_places_tell_the_samples_of_all_minibatches_apart() -> None:

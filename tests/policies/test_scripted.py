@@ -7,7 +7,7 @@ import pytest
 
 from cotrain.core.episode import Finish, Message
 from cotrain.policies.base import Decoding, SampleRequest
-from cotrain.policies.scripted import ScriptedPolicy, load_script
+from cotrain.policies.scripted import Script, ScriptedPolicy, load_script
 
 
 def echo(messages: object, generator: Random) -> str:
@@ -35,6 +35,18 @@ def test_a_reply_is_cut_where_its_end_token_has_no_room(limit: int, finish: Fini
     [[reply]] = policy.sample([request])
     assert (reply.text, reply.finish) == ("abc", finish)
     assert len(reply.token_ids) == len(reply.logprobs) == limit
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [(lambda messages, generator: messages[9], "IndexError"), (lambda *_: None, "AttributeError")],
+)
+def test_a_script_that_fails_is_a_failed_call_that_says_why(script: Script, said: str) -> None:
+    policy = ScriptedPolicy("planner", script)
+    request = SampleRequest(policy.encode([]), (1,), Decoding(1.0, 8))
+    [[reply]] = policy.sample([request])
+    assert (reply.text, reply.token_ids, reply.finish) == ("", (), Finish.ERROR)
+    assert said in reply.message
 
 
 def test_a_script_is_loaded_from_a_file(tmp_path: Path) -> None:

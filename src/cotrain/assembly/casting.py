@@ -1,10 +1,11 @@
 """Who plays each agent, in training and in evaluation, and how a method samples."""
 
+from dataclasses import replace
 from typing import Any
 
 from cotrain.assembly.policies import Policies
-from cotrain.config import Config, ConfigurationError, Fault
-from cotrain.config.faults import show
+from cotrain.config import TRAINING_METHODS, Config, ConfigurationError, Fault, show
+from cotrain.config.availability import available
 from cotrain.core.selection import selection
 from cotrain.environments.base import Environment
 from cotrain.policies.base import Decoding
@@ -18,15 +19,27 @@ TREE_METHODS = ("at_grpo", "single_at_grpo")
 WHOLE_EPISODE_METHODS = ("team_grpo", "single_grpo")
 
 
-def method_of(config: Config) -> Method:
-    """The training method. Raises ConfigurationError for those that train nothing."""
+def method_of(config: Config, environment: Environment[Any]) -> Method:
+    """The training method.
+
+    Raises ConfigurationError for one that trains nothing, and for an environment that defines
+    `settle`: no method of this version honours it.
+    """
+    _refuse_settle(environment)
     name, candidates = config.algorithm.method, config.sampling.candidates
     if name in TREE_METHODS:
         return TreeMethod(candidates)
     if name in WHOLE_EPISODE_METHODS:
         return WholeEpisodeMethod(candidates, config.team.team_weight, config.team.turns)
-    allowed = f"trains nothing; allowed are {', '.join(TREE_METHODS + WHOLE_EPISODE_METHODS)}"
+    trained = [method for method in available("algorithm.method") if method in TRAINING_METHODS]
+    allowed = f"trains nothing; allowed are {', '.join(map(show, trained))}"
     raise ConfigurationError([Fault("algorithm.method", show(name), allowed)])
+
+
+def _refuse_settle(environment: Environment[Any]) -> None:
+    if environment.settle is not None:
+        allowed = "its settle(episode) is not available in this version; remove it"
+        raise ConfigurationError([Fault("environment.name", show(environment.name), allowed)])
 
 
 def training_cast(
@@ -35,9 +48,8 @@ def training_cast(
     """A player for each agent; a frozen role gives one reply and no group."""
     cast: dict[str, Player] = {}
     for role in environment.roles:
-        settings = config.team.roles.get(role.name)
-        trained = settings is None or settings.trainable
-        decoding = Decoding(_temperature(config, role.name), _reply_limit(config, role.name))
+        trained = config.team.role(role.name).trainable
+        decoding = Decoding(_temperature(config, role.name), reply_limit(config, role.name))
         sampler = policies.samplers[policies.of_role[role.name]]
         width = method.width if trained else 1
         for agent in role.agents:
@@ -46,7 +58,7 @@ def training_cast(
 
 
 def evaluation_decoding(config: Config) -> Decoding:
-    """The decoding of evaluations; a role's own reply limit applies to it too."""
+    """The decoding of evaluations, with the reply limit of roles that have none of their own."""
     evaluation = config.evaluation
     return Decoding(
         evaluation.temperature,
@@ -61,8 +73,7 @@ def evaluation_cast(config: Config, environment: Environment[Any], policies: Pol
     general = evaluation_decoding(config)
     cast: dict[str, Player] = {}
     for role in environment.roles:
-        limit = _reply_limit(config, role.name)
-        decoding = Decoding(general.temperature, limit, general.top_p, general.top_k)
+        decoding = replace(general, max_reply_tokens=reply_limit(config, role.name))
         sampler = policies.samplers[policies.of_role[role.name]]
         for agent in role.agents:
             cast[agent] = Player(agent, role.name, sampler, decoding, 1, trained=False)
@@ -112,13 +123,10 @@ def limits_of(config: Config) -> Limits:
     )
 
 
+def reply_limit(config: Config, role: str) -> int:
+    """The most tokens of a reply of this role: its own limit, or else the general one."""
+    return config.team.role(role).max_reply_tokens or config.sampling.max_reply_tokens
+
+
 def _temperature(config: Config, role: str) -> float:
-    settings = config.team.roles.get(role)
-    own = settings.temperature if settings is not None else None
-    return config.sampling.temperature if own is None else own
-
-
-def _reply_limit(config: Config, role: str) -> int:
-    settings = config.team.roles.get(role)
-    own = settings.max_reply_tokens if settings is not None else None
-    return config.sampling.max_reply_tokens if own is None else own
+    return config.team.role(role).temperature or config.sampling.temperature

@@ -11,6 +11,7 @@ from cotrain.environments.audit import Auditable, AuditReport, AuditSettings, au
 from cotrain.environments.base import Environment
 from cotrain.environments.checker import MAX_DETAILS, Broken, check
 from cotrain.environments.playing import UnansweredError
+from cotrain.environments.returned import RULE_FAULTS
 from cotrain.rollouts.evidence import HandlerPool
 
 HANDLER_SECONDS = 60.0
@@ -134,7 +135,7 @@ def _audited(environment: Environment[Any], config: Config, answers: Answers) ->
         found = audit(environment, settings, answers)
     except UnansweredError as error:
         return _Audited(not_checked=(f"{AUDIT}: {error}",))
-    except Exception as error:  # noqa: BLE001 - any exception of the environment is a finding
+    except RULE_FAULTS as error:
         return _Audited((Broken(AUDIT, f"stopped by {said(error)}"),))
     cases = len(found.findings)
     return _Audited(tuple(_findings(found)), (), found.groups, found.episodes, cases)

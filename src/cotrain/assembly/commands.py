@@ -5,18 +5,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from cotrain.assembly.evaluating import team_of
+from cotrain.assembly.evaluating import refuse_unknown_split, team_of
 from cotrain.assembly.planning import RunPlan, plan_of
 from cotrain.assembly.training import Run, continued_config, resume_run, start_run
 from cotrain.config import (
     Config,
     ConfigurationError,
     Fault,
+    by_key,
     load_config,
-    parse_assignments,
-    show,
 )
-from cotrain.environments.base import SPLITS
 from cotrain.runs.loggers.console import comparison_table
 from cotrain.runs.store import RunStore
 from cotrain.training.evaluation import evaluate as evaluate_contender
@@ -49,7 +47,7 @@ def train(
         fault = Fault("--resume", "", "needs --run-dir, the folder of the run to go on with")
         raise ConfigurationError([fault])
     with RunStore.open(run_dir) as store:
-        config = continued_config(store, source, _mapping(overrides))
+        config = continued_config(store, source, by_key(overrides))
         return resume_run(config, store, stop)
 
 
@@ -69,12 +67,10 @@ def evaluate(
 
     `tasks` and `seed` set `evaluation.tasks` and `evaluation.seed`.
     """
-    if split not in SPLITS:
-        raise ConfigurationError([Fault("--split", show(split), f"must be {', '.join(SPLITS)}")])
+    refuse_unknown_split(split)
     changes = {"evaluation.seed": seed, "evaluation.tasks": tasks}
     given = {key: value for key, value in changes.items() if value is not None}
-    overrides = {**_mapping(overrides), **given}
-    team = team_of(target, overrides)
+    team = team_of(target, {**by_key(overrides), **given})
     return evaluate_contender(team.contender, split, team.config.evaluation.tasks, team.step)
 
 
@@ -90,7 +86,7 @@ def summary(run: Run) -> dict[str, Any]:
 
 
 def summary_text(run: Run) -> str:
-    """The before-and-after table on the test split, and what to do next."""
+    """The before-and-after table on the test split, where the run is, and how to go on with it."""
     rows = [row for row in run.evaluations if row["split"] == "test"]
     table = comparison_table(rows) if rows else "no evaluation on the test split yet"
     where = f"The run is in {run.path}."
@@ -100,16 +96,12 @@ def summary_text(run: Run) -> str:
 
 
 def how_to_go_on(run_dir: str | Path | None) -> str:
-    """How to resume a run that was stopped."""
-    if run_dir is None:
-        return "go on with: cotrain train --resume --run-dir RUN_DIR"
-    return f"go on with: cotrain train --resume --run-dir {run_dir}"
+    """How to resume a run that was stopped.
 
-
-def _mapping(overrides: Overrides) -> Mapping[str, object]:
-    if isinstance(overrides, Mapping):
-        return overrides
-    return parse_assignments(list(overrides))
+    >>> how_to_go_on(None)
+    'go on with: cotrain train --resume --run-dir RUN_DIR'
+    """
+    return f"go on with: cotrain train --resume --run-dir {run_dir or 'RUN_DIR'}"
 
 
 def _folder(run_dir: str | Path | None, config: Config) -> Path:

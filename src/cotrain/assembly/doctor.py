@@ -3,7 +3,6 @@
 Nothing here raises and nothing heavy is loaded but torch, whose own failure to load is a finding.
 """
 
-import os
 import platform
 import shutil
 from collections.abc import Iterator, Mapping
@@ -12,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from cotrain.runs.manifest import package_version
+from cotrain.runs.manifest import available_cpus, package_version
 
 PACKAGES = ("cotrain", "torch", "transformers", "peft", "safetensors", "tokenizers", "pydantic")
 SANDBOX_PROGRAM = "bwrap"
@@ -71,7 +70,7 @@ def examine() -> Examination:
         python=platform.python_version(),
         packages={name: package_version(name) for name in PACKAGES},
         torch=_ask_torch(),
-        cpu_threads=_cpu_threads(),
+        cpu_threads=available_cpus(),
         nvidia_driver=shutil.which("nvidia-smi") is not None,
         vllm=_installed("vllm"),
         ray=_installed("ray"),
@@ -155,20 +154,8 @@ def _torch_findings(torch: Any) -> TorchFindings:
         accelerators=tuple(
             Accelerator(device.name, device.total_memory, device.major >= 8) for device in devices
         ),
-        cpu_bfloat16=_has_bfloat16_instructions(torch),
+        cpu_bfloat16=import_module("cotrain.policies.weights").has_bfloat16_instructions(),
     )
-
-
-def _has_bfloat16_instructions(torch: Any) -> bool:
-    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(getattr(torch.cpu, check, lambda: False)() for check in checks)
-
-
-def _cpu_threads() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
 
 
 def _installed(package: str) -> str | None:

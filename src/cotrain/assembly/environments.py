@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from cotrain.config import TEAM_METHODS, Config, ConfigurationError, Fault, show
-from cotrain.config.keys import nearest
 from cotrain.environments.base import Environment
-from cotrain.environments.registry import make_environment
+from cotrain.environments.registry import make_environment, refuse_unknown_roles
+from cotrain.environments.returned import RULE_FAULTS
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -25,19 +25,19 @@ def build_environment(config: Config) -> Environment[Any]:
         environment = make_environment(config.environment.name, options, _prompts(config))
     except ConfigurationError:
         raise
-    except Exception as error:
+    except RULE_FAULTS as error:
         raise environment_fault(config, error) from error
-    _refuse_unknown_roles(config, environment)
+    refuse_unknown_roles(environment, config.team.roles)
     return environment
 
 
-def environment_fault(config: Config, error: Exception) -> ConfigurationError:
+def environment_fault(config: Config, error: BaseException) -> ConfigurationError:
     """The one-line error for an environment whose own code raised this."""
     name = show(config.environment.name)
     return ConfigurationError([Fault("environment.name", name, f"stopped by {said(error)}")])
 
 
-def said(error: Exception) -> str:
+def said(error: BaseException) -> str:
     """The error on one line, with the place in the author's own code that raised it."""
     text = f"{type(error).__name__}: {' '.join(str(error).split())}"
     frames = traceback.extract_tb(error.__traceback__)
@@ -62,15 +62,3 @@ def _prompts(config: Config) -> dict[str, str]:
             )
             raise ConfigurationError([fault]) from error
     return prompts
-
-
-def _refuse_unknown_roles(config: Config, environment: Environment[Any]) -> None:
-    known = [role.name for role in environment.all_roles()]
-    allowed = f"{environment.name} has no such role, allowed are {', '.join(known)}"
-    faults = [
-        Fault(f"team.roles.{name}", "", allowed, nearest(name, known))
-        for name in config.team.roles
-        if name not in known
-    ]
-    if faults:
-        raise ConfigurationError(faults)

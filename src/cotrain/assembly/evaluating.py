@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cotrain.assembly.casting import evaluation_decoding, evaluation_episodes
 from cotrain.assembly.environments import build_environment
@@ -17,22 +18,22 @@ from cotrain.config import (
     replaced,
     show,
 )
+from cotrain.environments.base import SPLITS, Environment
 from cotrain.policies.loading import embedded_folder
 from cotrain.runs import layout
 from cotrain.runs.checkpoint_folder import checkpoint_at, latest_complete
 from cotrain.runs.durable import RunFolderRefusedError
 from cotrain.runs.store import RunFolder
-from cotrain.training.checkpoints import POLICIES, SavedState, read_state
+from cotrain.training.checkpoints import SavedState, read_state
 from cotrain.training.evaluation import Contender
 
 
 def contender_of(
-    config: Config, policies: Policies, run: str | None = None, name: str | None = None
+    config: Config, environment: Environment[Any], policies: Policies, run: str | None = None
 ) -> Contender:
     """The team that these policies form; `run` is where they are from, None for the row's own."""
-    environment = build_environment(config)
     return Contender(
-        method=name or config.algorithm.method,
+        method=config.algorithm.method,
         episodes=evaluation_episodes(config, environment, policies),
         decoding=evaluation_decoding(config),
         runs={role.name: run for role in environment.roles},
@@ -40,7 +41,9 @@ def contender_of(
 
 
 def baselines_of(config: Config) -> list[Contender]:
-    """The contenders of `evaluation.baselines`, on the tasks and decoding of this run.
+    """The contenders of `evaluation.baselines`, with the seed and decoding of this run.
+
+    Each plays the environment with the options that it was saved with.
 
     Raises ConfigurationError for a folder that is not a saved team.
     """
@@ -83,14 +86,34 @@ def team_of(target: str | Path, overrides: Mapping[str, object]) -> SavedTeam:
 
 def fresh_team(config: Config) -> SavedTeam:
     """The team of a configuration, untrained."""
-    policies = build_policies(config, build_environment(config))
-    return SavedTeam(config, contender_of(config, policies), 0)
+    environment = build_environment(config)
+    policies = build_policies(config, environment)
+    return SavedTeam(config, contender_of(config, environment, policies), 0)
+
+
+def refuse_unknown_split(split: str) -> None:
+    """Raises ConfigurationError, which names the splits, for any other word."""
+    if split not in SPLITS:
+        raise ConfigurationError([Fault("--split", show(split), f"must be {', '.join(SPLITS)}")])
 
 
 def check_baselines(config: Config) -> None:
-    """Raises ConfigurationError unless every baseline is a saved team; loads no weights."""
+    """Raises ConfigurationError unless every baseline is a saved team; loads no weights.
+
+    Each must differ from the run and from the others in method or turn limit, which are what tells
+    their rows apart.
+    """
+    taken = {_row_name(config): "this run"}
     for name in config.evaluation.baselines:
-        _baseline_state(name)
+        method, turns = row_name = _row_name(config_from_json(_baseline_state(name).config))
+        if row_name in taken:
+            allowed = f"plays {method} with {turns} turns, as {taken[row_name]} does; leave one out"
+            raise ConfigurationError([Fault("evaluation.baselines", show(name), allowed)])
+        taken[row_name] = name
+
+
+def _row_name(config: Config) -> tuple[str, int]:
+    return config.algorithm.method, config.team.turns
 
 
 def _baseline_state(name: str) -> SavedState:
@@ -116,5 +139,5 @@ def _saved_contender(
     config: Config, checkpoint: Path, state: SavedState, run: str | None
 ) -> Contender:
     environment = build_environment(config)
-    policies = build_policies(config, environment, checkpoint / POLICIES, state.versions)
-    return contender_of(config, policies, run)
+    policies = build_policies(config, environment, checkpoint / layout.POLICIES, state.versions)
+    return contender_of(config, environment, policies, run)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from cotrain.assembly.casting import method_of
+from cotrain.assembly.casting import method_of, reply_limit
 from cotrain.assembly.environments import build_environment
 from cotrain.assembly.evaluating import check_baselines
 from cotrain.assembly.policies import SHARED, policy_names
@@ -75,7 +75,7 @@ class RunPlan:
 def plan_of(config: Config) -> RunPlan:
     """The plan of a configuration, without weights. Raises ConfigurationError as training would."""
     environment = build_environment(config)
-    method = method_of(config)
+    method = method_of(config, environment)
     check_baselines(config)
     of_role = policy_names(config, environment)
     roles = {
@@ -110,14 +110,12 @@ def plan_of(config: Config) -> RunPlan:
 
 
 def _role(config: Config, name: str, of_role: Mapping[str, str], width: int) -> dict[str, Any]:
-    settings = config.team.roles.get(name)
-    limit = settings.max_reply_tokens if settings is not None else None
-    trained = settings is None or settings.trainable
+    trained = config.team.role(name).trainable
     return {
         "policy": of_role[name],
         "trained": trained,
         "replies": width if trained else 1,
-        "max_reply_tokens": limit or config.sampling.max_reply_tokens,
+        "max_reply_tokens": reply_limit(config, name),
     }
 
 
@@ -131,16 +129,16 @@ def _architecture(config: Config) -> Any:
     name = config.model.name
     try:
         settings = AutoConfig.from_pretrained(str(model_folder(name) or name))
+        with torch.device("meta"):
+            return AutoModelForCausalLM.from_config(settings)
     except ModelNotFoundError as error:
         raise ConfigurationError(
             [Fault("model.name", show(name), str(error).partition(": ")[2])]
         ) from error
     except (OSError, ValueError) as error:
         first_line = str(error).strip().partition("\n")[0]
-        allowed = f"must be a folder or a Hub id: {first_line}"
+        allowed = f"must be a folder or a Hub id of a causal language model: {first_line}"
         raise ConfigurationError([Fault("model.name", show(name), allowed)]) from error
-    with torch.device("meta"):
-        return AutoModelForCausalLM.from_config(settings)
 
 
 def _memory(config: Config, architecture: Any, prompts: int) -> int:

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cotrain.assembly.evaluating import team_of
-from cotrain.config import ConfigurationError, Fault, parse_assignments, show
+from cotrain.assembly.evaluating import refuse_unknown_split, team_of
+from cotrain.config import parse_assignments
 from cotrain.core.episode import Episode
-from cotrain.environments.base import SPLITS
 from cotrain.runs.episode_file import encode_episode
 
 
@@ -47,11 +46,9 @@ def play(
     `target` is a run folder, a checkpoint, a file or a preset; `seed` sets `evaluation.seed`.
     Raises ConfigurationError for wrong settings, RunFolderRefusedError for a folder without a team.
     """
-    if split not in SPLITS:
-        raise ConfigurationError([Fault("--split", show(split), f"must be {', '.join(SPLITS)}")])
-    overrides = parse_assignments(assignments)
-    overrides |= {} if seed is None else {"evaluation.seed": seed}
-    team = team_of(target, overrides)
+    refuse_unknown_split(split)
+    given = {} if seed is None else {"evaluation.seed": seed}
+    team = team_of(target, parse_assignments(assignments) | given)
     episodes = team.contender.episodes
     return Played(
         environment=episodes.engine.environment.name,

@@ -138,8 +138,7 @@ def _update_settings(config: Config) -> UpdateSettings:
 
 
 def _script_of(config: Config, role: str) -> str | None:
-    settings = config.team.roles.get(role)
-    model = settings.model if settings is not None else None
+    model = config.team.role(role).model
     if model is None or not model.startswith(SCRIPTED_PREFIX):
         return None
     return model.removeprefix(SCRIPTED_PREFIX)

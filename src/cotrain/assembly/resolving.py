@@ -1,11 +1,9 @@
 """What `auto` stands for on this machine, decided once and stored with the run."""
 
-import os
-
 import torch
 
-from cotrain.config import Config
-from cotrain.config.resolved import replaced
+from cotrain.config import Config, replaced
+from cotrain.runs.manifest import available_cpus
 
 
 def resolved(config: Config, dtype: str | None = None) -> Config:
@@ -13,20 +11,9 @@ def resolved(config: Config, dtype: str | None = None) -> Config:
 
     Also sets the process to that many threads.
     """
-    values: dict[str, object] = {}
-    if config.model.threads == "auto":
-        values["model.threads"] = available_cpus()
+    threads = available_cpus() if config.model.threads == "auto" else config.model.threads
+    values: dict[str, object] = {"model.threads": threads}
     if dtype is not None and config.model.dtype == "auto":
         values["model.dtype"] = dtype
-    config = replaced(config, values) if values else config
-    assert isinstance(config.model.threads, int)
-    torch.set_num_threads(config.model.threads)
-    return config
-
-
-def available_cpus() -> int:
-    """The processors that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
+    torch.set_num_threads(threads)
+    return replaced(config, values)

@@ -26,8 +26,10 @@ from cotrain.config import (
 )
 from cotrain.core.advantages import ESTIMATORS
 from cotrain.environments.base import Environment
+from cotrain.environments.returned import RULE_FAULTS, checked_task
 from cotrain.learning.schedule import rate_factor
-from cotrain.runs.checkpoint_folder import latest_complete
+from cotrain.runs import layout
+from cotrain.runs.checkpoint_folder import complete_checkpoints, latest_complete
 from cotrain.runs.loggers.base import Logger
 from cotrain.runs.loggers.console import Plan, console_logger
 from cotrain.runs.manifest import collect_manifest
@@ -61,7 +63,7 @@ class Run:
     def checkpoints(self) -> list[Path]:
         """The folders of the complete checkpoints, oldest first."""
         root = RunFolder(self.path).checkpoints
-        return sorted(path.parent for path in root.glob("step_*/COMPLETE"))
+        return [checkpoint.path for checkpoint in complete_checkpoints(root)]
 
 
 CHANGEABLE = ("run.steps", "run.max_sampled_tokens", "run.keep_checkpoints", "logging.", "limits.")
@@ -78,28 +80,15 @@ def continued_config(
     """
     stored = config_from_json(store.config())
     given = replaced(stored, overrides) if source is None else load_config(source, overrides)
-    autos = {
-        key: value
-        for key, value in {
-            "model.dtype": stored.model.dtype,
-            "model.threads": stored.model.threads,
-        }.items()
-        if (given.model.dtype if key == "model.dtype" else given.model.threads) == "auto"
-    }
-    given = replaced(given, autos)
+    given = replaced(given, _resolved_before(stored, given))
     changes = difference(stored, given)
-    refused = [change for change in changes if not change.key.startswith(CHANGEABLE)]
-    if refused:
-        raise ConfigurationError(
-            [
-                Fault(
-                    change.key,
-                    show(change.new),
-                    f"the run has {show(change.old)}; a resume keeps it",
-                )
-                for change in refused
-            ]
-        )
+    faults = [
+        Fault(change.key, show(change.new), f"the run has {show(change.old)}; a resume keeps it")
+        for change in changes
+        if not change.key.startswith(CHANGEABLE)
+    ]
+    if faults:
+        raise ConfigurationError(faults)
     if changes:
         store.replace_config(given.model_dump(mode="json"))
         said = ", ".join(f"{c.key} from {show(c.old)} to {show(c.new)}" for c in changes)
@@ -107,10 +96,17 @@ def continued_config(
     return given
 
 
+def _resolved_before(stored: Config, given: Config) -> dict[str, object]:
+    """What `auto` was resolved to when the run began, for the keys where `auto` is given again."""
+    dtype = {"model.dtype": stored.model.dtype} if given.model.dtype == "auto" else {}
+    threads = {"model.threads": stored.model.threads} if given.model.threads == "auto" else {}
+    return {**dtype, **threads}
+
+
 def start_run(config: Config, path: Path, stop: Callable[[], bool]) -> Run:
     """Trains from step 0 in a new folder."""
     environment = build_environment(config)
-    method_of(config)
+    method_of(config, environment)
     check_baselines(config)
     config = resolved(config)
     policies = build_policies(config, environment)
@@ -136,7 +132,7 @@ def resume_run(config: Config, store: RunStore, stop: Callable[[], bool]) -> Run
     else:
         progress = restore(latest.checkpoint.path, policies.learners)
         store.cut_to(progress.step)
-        events.append(("resume", f"from checkpoints/{latest.checkpoint.path.name}"))
+        events.append(("resume", f"from {layout.CHECKPOINTS}/{latest.checkpoint.path.name}"))
     return _play(store, config, environment, policies, progress, events, stop)
 
 
@@ -160,13 +156,13 @@ def _play(
 ) -> Run:
     """Trains from this place on."""
     loggers = _loggers(config, progress)
-    recorder = _recorder(store, config, policies, loggers)
+    recorder = _recorder(store, config, environment, policies, loggers)
     try:
         for logger in loggers:
             logger.event("run", f"its folder is {store.path}")
         for kind, message in (*events, *(("note", note) for note in policies.notes)):
             recorder.event(kind, message)
-        method = method_of(config)
+        method = method_of(config, environment)
         trainer = Trainer(
             source=training_episodes(config, environment, policies, method),
             credit=Credit(
@@ -190,7 +186,11 @@ def _play(
 
 
 def _recorder(
-    store: RunStore, config: Config, policies: Policies, loggers: Sequence[Logger]
+    store: RunStore,
+    config: Config,
+    environment: Environment[Any],
+    policies: Policies,
+    loggers: Sequence[Logger],
 ) -> RunRecorder:
     run, evaluation = config.run, config.evaluation
     plan = KeepingPlan(
@@ -202,7 +202,7 @@ def _recorder(
         config.logging.episodes,
     )
     kept = Kept(policies.samplers, policies.learners, config.model_dump(mode="json"))
-    team = contender_of(config, policies)
+    team = contender_of(config, environment, policies)
     return RunRecorder(store, loggers, plan, kept, team, lambda: baselines_of(config))
 
 
@@ -237,10 +237,11 @@ def task_hashes(config: Config, environment: Environment[Any]) -> dict[str, str]
         return {split: _hash_of(environment, split, seed) for split, seed in seeds.items()}
     except ConfigurationError:
         raise
-    except Exception as error:
+    except RULE_FAULTS as error:
         raise environment_fault(config, error) from error
 
 
 def _hash_of(environment: Environment[Any], split: str, seed: int) -> str:
-    digests = (environment.task(split, seed, index).digest for index in range(HASHED_TASKS))
+    tasks = (checked_task(environment.task(split, seed, i)) for i in range(HASHED_TASKS))
+    digests = (task.digest for task in tasks)
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()

@@ -8,7 +8,10 @@ import typer
 
 from cotrain.config import ConfigurationError
 from cotrain.core.grouping import GroupingError
+from cotrain.learning.base import LearningError
+from cotrain.rollouts.base import NoTaskError, PromptTooLongError
 from cotrain.runs.durable import RunFolderError, RunFolderRefusedError
+from cotrain.training.trainer import TrainingFailedError
 
 FAILED, WRONG_USE = 1, 2
 
@@ -19,10 +22,6 @@ def explained(log: str = "") -> Generator[None]:
 
     `log` says where the run's own record is.
     """
-    from cotrain.learning.base import LearningError  # after the commands that need no torch
-    from cotrain.rollouts.base import PromptTooLongError
-    from cotrain.training.trainer import TrainingFailedError
-
     try:
         yield
     except (ConfigurationError, RunFolderRefusedError) as error:
@@ -30,6 +29,7 @@ def explained(log: str = "") -> Generator[None]:
     except (
         GroupingError,
         LearningError,
+        NoTaskError,
         PromptTooLongError,
         RunFolderError,
         TrainingFailedError,

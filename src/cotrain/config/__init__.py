@@ -4,7 +4,7 @@ from cotrain.config.faults import ConfigurationError, Fault, show
 from cotrain.config.keys import nearest
 from cotrain.config.loading import DEFAULT_PRESET, Preset, load_config, presets
 from cotrain.config.machines import ClusterSettings, PoolSettings, SandboxSettings
-from cotrain.config.overrides import overridden, parse_assignments
+from cotrain.config.overrides import by_key, overridden, parse_assignments
 from cotrain.config.resolved import Change, config_from_json, difference, replaced
 from cotrain.config.schema import (
     SCRIPTED_PREFIX,
@@ -16,7 +16,7 @@ from cotrain.config.schema import (
     EvaluationSettings,
     LimitsSettings,
     LoggingSettings,
-    Method,
+    MethodName,
     ModelSettings,
     OptimizerSettings,
     RoleSettings,
@@ -40,7 +40,7 @@ __all__ = [
     "Fault",
     "LimitsSettings",
     "LoggingSettings",
-    "Method",
+    "MethodName",
     "ModelSettings",
     "OptimizerSettings",
     "PoolSettings",
@@ -50,6 +50,7 @@ __all__ = [
     "SamplingSettings",
     "SandboxSettings",
     "TeamSettings",
+    "by_key",
     "config_from_json",
     "difference",
     "load_config",

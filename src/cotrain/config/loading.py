@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cotrain.config.faults import ConfigurationError, Fault
 from cotrain.config.keys import nearest
-from cotrain.config.overrides import overridden, parse_assignments
+from cotrain.config.overrides import by_key, overridden
 from cotrain.config.schema import Config
 from cotrain.config.validation import validated
 
@@ -40,7 +40,7 @@ def load_config(
     7
     """
     values = _read(DEFAULT_PRESET if source is None else source)
-    return validated(overridden(values, _by_key(overrides)))
+    return validated(overridden(values, by_key(overrides)))
 
 
 def presets() -> list[Preset]:
@@ -51,12 +51,6 @@ def presets() -> list[Preset]:
     """
     texts = {name: _preset_text(name) for name in _preset_names()}
     return [Preset(name, text.partition("\n")[0].strip("# ")) for name, text in texts.items()]
-
-
-def _by_key(overrides: Mapping[str, object] | Sequence[str]) -> Mapping[str, object]:
-    if isinstance(overrides, Mapping):
-        return overrides
-    return parse_assignments([overrides] if isinstance(overrides, str) else overrides)
 
 
 def _read(source: str | Path) -> dict[str, object]:

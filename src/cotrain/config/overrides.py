@@ -35,6 +35,19 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, object]:
     return values
 
 
+def by_key(overrides: Mapping[str, object] | Sequence[str]) -> Mapping[str, object]:
+    """Overrides in either form as a mapping.
+
+    Raises ConfigurationError as `parse_assignments` does.
+
+    >>> by_key("run.steps=5"), by_key({"run.steps": 5})
+    ({'run.steps': 5}, {'run.steps': 5})
+    """
+    if isinstance(overrides, Mapping):
+        return overrides
+    return parse_assignments([overrides] if isinstance(overrides, str) else overrides)
+
+
 def overridden(values: Mapping[str, object], overrides: Mapping[str, object]) -> dict[str, object]:
     """The nested values with the overrides in their place; the arguments stay as they are.
 

@@ -23,11 +23,11 @@ from cotrain.config.values import (
     Text,
 )
 
-Method: TypeAlias = Literal[
+MethodName: TypeAlias = Literal[
     "single", "single_grpo", "single_at_grpo", "team", "team_grpo", "at_grpo"
 ]
-TEAM_METHODS = frozenset[Method]({"team", "team_grpo", "at_grpo"})
-TRAINING_METHODS = frozenset[Method]({"single_grpo", "single_at_grpo", "team_grpo", "at_grpo"})
+TEAM_METHODS = frozenset[MethodName]({"team", "team_grpo", "at_grpo"})
+TRAINING_METHODS = frozenset[MethodName]({"single_grpo", "single_at_grpo", "team_grpo", "at_grpo"})
 
 SCRIPTED_PREFIX = "scripted:"
 
@@ -124,6 +124,14 @@ class TeamSettings(Section):
         default={}, description="One table a role.", json_schema_extra={"one_per": "ROLE"}
     )
 
+    def role(self, name: str) -> RoleSettings:
+        """The settings of this role; all unset where it has no table.
+
+        >>> TeamSettings().role("planner").trainable
+        True
+        """
+        return self.roles.get(name, RoleSettings())
+
 
 class ModelSettings(Section):
     """The base model and its precision."""
@@ -184,7 +192,7 @@ class SamplingSettings(Section):
 class AlgorithmSettings(Section):
     """What is learnt from the replies."""
 
-    method: Method = Field(
+    method: MethodName = Field(
         default="at_grpo",
         description="`at_grpo`: groups of one agent's turn, sampled as a tree; `team_grpo` and "
         "`single_grpo`: groups of whole episodes; `single_at_grpo`: the tree with one agent; "
@@ -279,12 +287,14 @@ class LimitsSettings(Section):
 
     reply_seconds: Seconds | None = Field(default=None, description="The time limit of one reply.")
     act_seconds: Seconds | None = Field(
-        default=None, description="The time limit of judging one reply."
+        default=None, description="The time limit of answering one request of the rules."
     )
     episode_seconds: Seconds | None = Field(
         default=None, description="The time limit of one episode."
     )
-    retries: NotNegative = Field(default=2, description="Further tries after a call has failed.")
+    retries: NotNegative = Field(
+        default=2, description="Further tries of a request whose answer failed."
+    )
 
 
 class LoggingSettings(Section):

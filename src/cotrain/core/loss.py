@@ -37,18 +37,6 @@ def is_clipped(
     return too_high | too_low
 
 
-def kl_k3(logp_new: Tensor, logp_reference: Tensor) -> Tensor:
-    """The k3 estimate of KL(new || reference) at each token, `exp(d) - d - 1`, never negative.
-
-    `d = logp_reference - logp_new`, for tokens sampled from the new policy (Schulman 2020).
-
-    >>> kl_k3(torch.zeros(1), torch.zeros(1))
-    tensor([0.])
-    """
-    difference = logp_reference - logp_new
-    return torch.exp(difference) - difference - 1.0
-
-
 def token_logprobs(logits: Tensor, targets: Tensor, temperature: Tensor) -> Tensor:
     """Log-probs of the targets at the sampling temperature, float32 or wider.
 

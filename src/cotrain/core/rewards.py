@@ -1,9 +1,10 @@
 """From the parts of a reward to the score of a candidate, and to the score of a whole episode."""
 
-import math
 from collections.abc import Sequence
 
 from cotrain.core.episode import Episode, EpisodeStatus, Group, Part, Turn
+
+MAX_SCORE = 3.4028234663852886e38
 
 
 def local_reward(parts: Sequence[Part], gate: float = 1.0) -> float:
@@ -18,13 +19,14 @@ def local_reward(parts: Sequence[Part], gate: float = 1.0) -> float:
 def turn_score(team: float, parts: Sequence[Part], gate: float, team_weight: float) -> float | None:
     """The score of one candidate, `alpha * team + local` (paper, Eq. 3; alpha = `team_weight`).
 
-    Returns None when the score is NaN or infinite: such a candidate is unscored, not worth 0.
+    Returns None when the score is NaN or infinite, or would be in float32, the type of the loss:
+    such a candidate is unscored, not worth 0.
 
     >>> turn_score(0.5, [Part("format", 1.0, 1.0)], 1.0, team_weight=1.0)
     1.5
     """
     score = team_weight * team + local_reward(parts, gate)
-    return score if math.isfinite(score) else None
+    return score if abs(score) <= MAX_SCORE else None
 
 
 def episode_score(episode: Episode, agent: str, team_weight: float, max_turns: int) -> float | None:

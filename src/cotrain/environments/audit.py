@@ -15,7 +15,7 @@ from cotrain.core.episode import Episode, Task
 from cotrain.core.rewards import episode_score, turn_score
 from cotrain.core.seeds import derive_seed
 from cotrain.environments.base import Environment, Outcome
-from cotrain.environments.playing import GARBAGE, Answer, Writer, judge, play, unanswered
+from cotrain.environments.playing import GARBAGE, Answer, Writer, judge, play, shortened, unanswered
 
 
 @runtime_checkable
@@ -165,8 +165,8 @@ class _Search:
         best = max(others, key=lambda one: one.score)
         if worst.score <= best.score:
             detail = (
-                f"{_short(best.reply)} scores {best.score:.4f} and does not solve, "
-                f"{_short(worst.reply)} scores {worst.score:.4f} and solves, "
+                f"{shortened(best.reply)} scores {best.score:.4f} and does not solve, "
+                f"{shortened(worst.reply)} scores {worst.score:.4f} and solves, "
                 f"in\n{self.environment.render(state)}"
             )
             self.findings.append(Finding("group", agent, detail))
@@ -195,7 +195,7 @@ class _Search:
         before = episode_score(episode, agent, weight, max_turns)
         after = episode_score(replaced, agent, weight, max_turns)
         if before is not None and (after is None or after <= before):
-            replies = [_short(group.candidates[0].reply.text) for group in episode.groups()]
+            replies = [shortened(group.candidates[0].reply.text) for group in episode.groups()]
             detail = (
                 f"unsolved with {', '.join(replies)} it scores {before}; "
                 f"solved in turn {turn} it scores {after}, in\n{episode.opening}"
@@ -231,7 +231,3 @@ STRATEGIES: Mapping[str, Strategy] = {
     "patient": _patient,
     "back and forth": _back_and_forth,
 }
-
-
-def _short(reply: str) -> str:
-    return repr(reply) if len(reply) <= 60 else f"{reply[:40]!r}... ({len(reply)} characters)"

@@ -27,8 +27,10 @@ from cotrain.environments.playing import (
     Writer,
     judge,
     play,
+    shortened,
     unanswered,
 )
+from cotrain.environments.returned import RULE_FAULTS
 
 NUM_EPISODES = 3
 MAX_TURNS = 6
@@ -134,7 +136,7 @@ def check(environment: Environment[Any], answer: Answer = unanswered) -> Report:
         except (UnansweredError, UncheckedError) as error:
             not_checked.append(f"{name}: {error}")
             continue
-        except Exception as error:  # noqa: BLE001 - any exception of the environment is a finding
+        except RULE_FAULTS as error:
             details = [f"stopped by {type(error).__name__}: {error}"]
         broken += [Broken(name, detail) for detail in details[:MAX_DETAILS]]
     if not hasattr(environment, "attempts"):
@@ -251,11 +253,12 @@ def garbage_is_an_outcome(subject: Subject) -> Iterator[str]:
                 outcome = subject.judge(scene.state, scene.agent, reply)
             except UnansweredError:
                 raise
-            except Exception as error:  # noqa: BLE001 - which exception is what the rule reports
-                yield f"{scene.agent}: {_short(reply)} raises {type(error).__name__}: {error}"
+            except RULE_FAULTS as error:
+                yield f"{scene.agent}: {shortened(reply)} raises {type(error).__name__}: {error}"
                 continue
-            if outcome is not None and not math.isfinite(local_reward(outcome.local)):
-                yield f"{scene.agent}: {_short(reply)} has the score {local_reward(outcome.local)}"
+            own = 0.0 if outcome is None else local_reward(outcome.local)
+            if not math.isfinite(own):
+                yield f"{scene.agent}: {shortened(reply)} has the score {own}"
 
 
 def success_is_not_done(subject: Subject) -> Iterator[str]:
@@ -267,7 +270,7 @@ def success_is_not_done(subject: Subject) -> Iterator[str]:
     for reply in GARBAGE:
         episode = subject.play(0, lambda state, agent, turn, said=reply: said)
         if episode.success:
-            yield f"an episode of nothing but {_short(reply)} ends {episode.status} and solved"
+            yield f"an episode of nothing but {shortened(reply)} ends {episode.status} and solved"
 
 
 def prompts_show_the_state(subject: Subject) -> Iterator[str]:
@@ -303,10 +306,6 @@ def _replays(subject: Subject, index: int) -> bool:
 
     first = subject.play(index, write)
     return first == subject.anew().play(index, lambda state, agent, turn: said[agent, turn])
-
-
-def _short(reply: str) -> str:
-    return repr(reply) if len(reply) <= 40 else f"{reply[:20]!r}... ({len(reply)} characters)"
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(

@@ -23,6 +23,14 @@ from cotrain.core.episode import (
 )
 from cotrain.core.rewards import turn_score
 from cotrain.environments.base import Environment, Judged, Outcome, role_of
+from cotrain.environments.returned import (
+    checked_bool,
+    checked_commit,
+    checked_messages,
+    checked_outcome,
+    checked_requests,
+    checked_text,
+)
 
 Answer: TypeAlias = Callable[[Request], Evidence]
 """What fulfils a request: runs the program, measures, grades."""
@@ -57,6 +65,15 @@ GARBAGE = (
 """Replies that answer nothing: empty, huge, odd characters, unclosed tags, nulls, odd numbers."""
 
 
+def shortened(reply: str) -> str:
+    """A reply as a report shows it: quoted, and cut if it is long.
+
+    >>> shortened("Up"), shortened("a" * 200)
+    ("'Up'", "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'... (200 characters)")
+    """
+    return repr(reply) if len(reply) <= 60 else f"{reply[:40]!r}... ({len(reply)} characters)"
+
+
 class UnansweredError(RuntimeError):
     """An environment asked for evidence, and nothing was given to fulfil the request."""
 
@@ -73,10 +90,11 @@ def judge(
     environment: Environment[Any], state: Any, agent: str, reply: str, answer: Answer
 ) -> tuple[Outcome[Any] | None, tuple[Evidence, ...]]:
     """One reply judged on a state; no outcome where evidence for it could not be had."""
-    evidence = tuple(answer(request) for request in environment.evidence(state, agent, reply))
+    requests = checked_requests("evidence", environment.evidence(state, agent, reply))
+    evidence = tuple(answer(request) for request in requests)
     if any(item.status is not CandidateStatus.SCORED for item in evidence):
         return None, evidence
-    return environment.act(state, agent, reply, evidence), evidence
+    return checked_outcome(environment.act(state, agent, reply, evidence)), evidence
 
 
 def play(
@@ -99,9 +117,9 @@ def play(
         task_number=0,
         task=task,
         status=status,
-        success=environment.success(state),
+        success=checked_bool("success", environment.success(state)),
         turns=tuple(turns),
-        opening=environment.render(opening),
+        opening=_rendering(environment, opening),
     )
 
 
@@ -120,14 +138,18 @@ def _play_turn(
             for agent, pair in judged.items()
         )
         if all(outcome is None for outcome, _ in judged.values()):
-            phases.append(Phase(groups, (), environment.render(state)))
+            phases.append(Phase(groups, (), _rendering(environment, state)))
             return Turn(number, tuple(phases)), state, EpisodeStatus.UNSCORED
         state, done, joint = _after_phase(environment, state, written, judged, answer)
-        phases.append(Phase(groups, joint, environment.render(state)))
+        phases.append(Phase(groups, joint, _rendering(environment, state)))
         if done:
             break
     status = EpisodeStatus.DONE if done else EpisodeStatus.TURN_LIMIT
     return Turn(number, tuple(phases)), state, status
+
+
+def _rendering(environment: Environment[Any], state: Any) -> str:
+    return checked_text("render", environment.render(state))
 
 
 def _after_phase(
@@ -142,9 +164,10 @@ def _after_phase(
     if len(judged) == 1:
         return outcomes[0].state, outcomes[0].done, ()
     followed = {agent: written[agent] for agent in scored}
-    joint = tuple(answer(r) for r in environment.joint_evidence(state, followed))
+    requests = checked_requests("joint_evidence", environment.joint_evidence(state, followed))
+    joint = tuple(answer(request) for request in requests)
     replies = {agent: Judged(written[agent], evidence) for agent, (_, evidence) in scored.items()}
-    after, done = environment.commit(state, replies, joint)
+    after, done = checked_commit(environment.commit(state, replies, joint))
     return after, done, joint
 
 
@@ -173,7 +196,7 @@ def _group(environment: Environment[Any], state: Any, key: TurnKey, candidate: C
         role=role_of(environment.roles, key.agent).name,
         policy="written",
         version=0,
-        messages=tuple(environment.observe(state, key.agent)),
+        messages=checked_messages(environment.observe(state, key.agent)),
         prompt_ids=(),
         temperature=0.0,
         width=1,

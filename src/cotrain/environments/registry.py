@@ -8,7 +8,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -81,14 +81,21 @@ allowed are proposer, planner, solo, drafter, answerer; nearest known: planner
     environment_class = load_environment_class(name)
     options_class: type[Any] = environment_class.Options
     environment = environment_class(build_options(options_class, options or {}), prompts)
-    roles = [role.name for role in environment.all_roles()]
-    allowed = f"{environment.name} has no such role, allowed are {', '.join(roles)}"
-    unknown = [role for role in prompts or {} if role not in roles]
-    if unknown:
-        raise ConfigurationError(
-            [Fault(f"team.roles.{role}", "", allowed, nearest(role, roles)) for role in unknown]
-        )
+    refuse_unknown_roles(environment, prompts or {})
     return environment
+
+
+def refuse_unknown_roles(environment: Environment[Any], roles: Iterable[str]) -> None:
+    """Raises ConfigurationError for each of these roles that no variant of the environment has."""
+    known = [role.name for role in environment.all_roles()]
+    allowed = f"{environment.name} has no such role, allowed are {', '.join(known)}"
+    faults = [
+        Fault(f"team.roles.{role}", "", allowed, nearest(role, known))
+        for role in roles
+        if role not in known
+    ]
+    if faults:
+        raise ConfigurationError(faults)
 
 
 def _entry_point(name: str) -> str:

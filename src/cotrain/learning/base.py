@@ -1,7 +1,7 @@
 """The contract of a learner: credited samples in, new weights and a report out."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -14,7 +14,9 @@ class UpdateReport:
 
     `version` is the policy's version after the update; `skipped` says that no optimiser step was
     taken, `non_finite` that one was refused because its loss or gradient was NaN or infinite.
-    `loss` and `grad_norm` are means over the optimiser steps taken.
+    `loss` and `grad_norm` are means over the optimiser steps taken. `loss_shares` says how much of
+    the update is each role's own: `|token weight x advantage|` over its trained tokens, as a share
+    of that of all roles.
     """
 
     version: int
@@ -26,6 +28,7 @@ class UpdateReport:
     clip_fraction: float | None = None
     logprob_gap: float | None = None
     non_finite: bool = False
+    loss_shares: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 class Learner(Protocol):

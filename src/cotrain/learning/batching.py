@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cotrain.core.samples import CreditedSample
+from cotrain.core.episode import Finish, TurnKey
+from cotrain.core.samples import CreditedSample, Sample
 from cotrain.core.seeds import derive_seed
 
 
@@ -53,6 +54,37 @@ class Pack:
     def reply_tokens(self) -> int:
         """The lengths of its replies, added up."""
         return sum(len(sample.reply_ids) for sample in self.samples)
+
+
+def bare_sample(
+    number: int,
+    place: int,
+    prompt_ids: Sequence[int],
+    reply_ids: Sequence[int],
+    token_weight: float = 1.0,
+) -> WeightedSample:
+    """A reply that no episode gave, at temperature 1: a demonstration, or the probe of a model.
+
+    Samples with one `number` are of one group; `place` tells them apart.
+    """
+    key = TurnKey(step=0, episode=number, agent="", turn=0)
+    sample = Sample(
+        key=key,
+        candidate=place,
+        width=1,
+        task_number=number,
+        role="",
+        policy="",
+        version=0,
+        prompt_ids=tuple(prompt_ids),
+        reply_ids=tuple(reply_ids),
+        sampler_logprobs=(),
+        temperature=1.0,
+        finish=Finish.STOP,
+        score=None,
+    )
+    credited = CreditedSample(sample, key, advantage=0.0, has_signal=True)
+    return WeightedSample(place, credited, token_weight)
 
 
 Packing: TypeAlias = Callable[[Sequence[WeightedSample]], list[Pack]]

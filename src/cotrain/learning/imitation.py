@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from cotrain.core.aggregation import sequence_mean
-from cotrain.core.episode import Finish, TurnKey
-from cotrain.core.samples import CreditedSample, Sample
-from cotrain.learning.batching import WeightedSample
+from cotrain.learning.batching import WeightedSample, bare_sample
 from cotrain.learning.forward import Form, lay_out, per_token, reply_logprobs
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.weights import MasterWeights
@@ -84,21 +82,5 @@ def _samples(demonstrations: Sequence[Demonstration]) -> Iterable[WeightedSample
     lengths = [len(reply) for demonstration in demonstrations for reply in demonstration.replies]
     weights = iter(sequence_mean(lengths, max(lengths)))
     for number, demonstration in enumerate(demonstrations):
-        key = TurnKey(0, number, "", 0)
-        for candidate, reply in enumerate(demonstration.replies):
-            sample = Sample(
-                key=key,
-                candidate=candidate,
-                width=len(demonstration.replies),
-                task_number=number,
-                role="",
-                policy="",
-                version=0,
-                prompt_ids=demonstration.prompt_ids,
-                reply_ids=reply,
-                sampler_logprobs=(),
-                temperature=1.0,
-                finish=Finish.STOP,
-                score=None,
-            )
-            yield WeightedSample(candidate, CreditedSample(sample, key, 0.0, True), next(weights))
+        for place, reply in enumerate(demonstration.replies):
+            yield bare_sample(number, place, demonstration.prompt_ids, reply, next(weights))

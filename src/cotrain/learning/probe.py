@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from cotrain.core.episode import Finish, TurnKey
-from cotrain.core.samples import CreditedSample, Sample
-from cotrain.learning.batching import WeightedSample
+from cotrain.learning.batching import bare_sample
 from cotrain.learning.forward import PACKED, PLAIN, Form, lay_out, reply_logprobs
 
 TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.05}
@@ -48,7 +46,7 @@ def _has_sliding_window(model: PreTrainedModel) -> bool:
 def _logprobs(
     model: PreTrainedModel, form: Form, prompt: Sequence[int], replies: Sequence[Sequence[int]]
 ) -> Tensor:
-    samples = [_sample(place, prompt, reply) for place, reply in enumerate(replies)]
+    samples = [bare_sample(0, place, prompt, reply) for place, reply in enumerate(replies)]
     layout = lay_out(form.packing(samples), form.mask, model.device)
     return reply_logprobs(model, layout)
 
@@ -59,23 +57,3 @@ def _token_lists(vocabulary: int) -> tuple[list[int], ...]:
         torch.randint(vocabulary, (length,), generator=generator).tolist()
         for length in (12, 6, 6, 5)
     )
-
-
-def _sample(place: int, prompt: Sequence[int], reply: Sequence[int]) -> WeightedSample:
-    key = TurnKey(0, 0, "", 0)
-    sample = Sample(
-        key=key,
-        candidate=place,
-        width=2,
-        task_number=0,
-        role="",
-        policy="",
-        version=0,
-        prompt_ids=tuple(prompt),
-        reply_ids=tuple(reply),
-        sampler_logprobs=(),
-        temperature=1.0,
-        finish=Finish.STOP,
-        score=None,
-    )
-    return WeightedSample(place, CreditedSample(sample, key, 0.0, True), 1.0)

@@ -6,7 +6,7 @@ taken before the first optimiser step; the first minibatch's are its own.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from cotrain.policies.weights import MasterWeights
 
 @dataclass(frozen=True, slots=True)
 class UpdateSettings:
-    """The settings of a policy's updates; names as in the configuration."""
+    """The settings of a policy's updates, named after the keys of the configuration."""
 
     aggregation: Aggregation
     max_reply_tokens: int
@@ -92,10 +92,14 @@ class PolicyLearner:
         tally = _Tally()
         old = self._old_logprobs(parts[1:], tally)
         norms = [self._optimizer_step(part, old, tally) for part in parts]
-        return self._report(samples, tally, norms)
+        return self._report(samples, parts, tally, norms)
 
     def _report(
-        self, samples: Sequence[CreditedSample], tally: _Tally, norms: Sequence[float | None]
+        self,
+        samples: Sequence[CreditedSample],
+        parts: Sequence[Sequence[WeightedSample]],
+        tally: _Tally,
+        norms: Sequence[float | None],
     ) -> UpdateReport:
         taken = [norm for norm in norms if norm is not None]
         if taken:
@@ -112,6 +116,10 @@ class PolicyLearner:
             clip_fraction=tally.clipped / tally.tokens,
             logprob_gap=_finite(tally.gap / tally.gap_tokens),
             non_finite=len(taken) < len(norms),
+            loss_shares=loss_shares(
+                [sample for part in parts for sample in part],
+                [credited.sample.role for credited in samples],
+            ),
         )
 
     def _optimizer_step(
@@ -224,6 +232,19 @@ def weigh(
         kept = [(c, w) for c, w in zip(part, weights, strict=True) if c.has_signal]
         yield [WeightedSample(place + i, c, w) for i, (c, w) in enumerate(kept)]
         place += len(kept)
+
+
+def loss_shares(samples: Iterable[WeightedSample], roles: Iterable[str]) -> dict[str, float]:
+    """Each role's share of the loss: `|token weight x advantage|` over its tokens and over all.
+
+    0.0 for a role without a sample; no shares at all where every advantage is 0.
+    """
+    sizes = dict.fromkeys(roles, 0.0)
+    for sample in samples:
+        size = abs(sample.token_weight * sample.credited.advantage) * len(sample.reply_ids)
+        sizes[sample.credited.sample.role] += size
+    total = math.fsum(sizes.values())
+    return {role: size / total for role, size in sizes.items()} if total else {}
 
 
 def _measure_gap(samples: Sequence[WeightedSample], logprobs: Tensor, tally: _Tally) -> None:

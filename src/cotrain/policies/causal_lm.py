@@ -5,6 +5,7 @@ positions come from the mask, and a prompt is computed once for all of its repli
 """
 
 import inspect
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -64,13 +65,16 @@ class CausalPolicy:
 
     def _reply(self, row: "_Row") -> Reply:
         text_ids = row.ids[:-1] if row.finish is Finish.STOP else row.ids
-        late = row.finish is Finish.TIMEOUT
+        failures = {
+            Finish.TIMEOUT: f"no end within {self._reply_seconds} s (limits.reply_seconds)",
+            Finish.ERROR: f"the output of policy {self.name} version {self.version} is not finite",
+        }
         return Reply(
             text=self.codec.decode(text_ids),
             token_ids=tuple(row.ids),
             logprobs=tuple(row.logprobs),
             finish=row.finish,
-            message=f"no end within {self._reply_seconds} s (limits.reply_seconds)" if late else "",
+            message=failures.get(row.finish, ""),
         )
 
 
@@ -143,6 +147,9 @@ def _record(
     for place, number in enumerate(active):
         row = rows[number]
         if row.finish is not Finish.TIMEOUT:
+            continue
+        if math.isnan(logprobs[place]):
+            row.finish = Finish.ERROR
             continue
         row.ids.append(tokens[place])
         row.logprobs.append(logprobs[place])

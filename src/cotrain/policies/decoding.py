@@ -58,6 +58,7 @@ def choose(logits: Tensor, decoding: RowDecoding, uniform: Tensor) -> tuple[Tens
 
     `logits` [R, V], `uniform` [R]. The log-prob is that of the whole distribution at the row's
     temperature, before top-k and top-p; at temperature 0, of the distribution at temperature 1.
+    It is NaN in a row whose logits have a NaN or an infinity, and the token then means nothing.
     """
     wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
     greedy = decoding.temperature == 0
@@ -73,7 +74,9 @@ def _draw(mass: Tensor, uniform: Tensor) -> Tensor:
     # A number just below 1 may round to the whole mass, which no token's interval contains.
     below = torch.nextafter(total, torch.zeros_like(total))
     threshold = torch.minimum(uniform.unsqueeze(-1) * total, below)
-    return torch.searchsorted(cumulative, threshold, right=True).squeeze(-1)
+    # In a row of NaN no place is found, and the one past the end is no token.
+    places = torch.searchsorted(cumulative, threshold, right=True).squeeze(-1)
+    return places.clamp(max=mass.shape[-1] - 1)
 
 
 def _truncated(mass: Tensor, decoding: RowDecoding) -> Tensor:

@@ -1,9 +1,10 @@
 """Base models by name: the embedded one, a folder, or the Hub."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -11,6 +12,8 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 from transformers.utils import logging as transformers_logging
+
+from cotrain.policies.weights import has_bfloat16_instructions
 
 EMBEDDED_PREFIX = "tiny"
 EMBEDDED_ROOT = Path(__file__).parent.parent / "models"
@@ -46,20 +49,25 @@ def embedded_folder(name: str) -> Path | None:
 def load_base(name: str, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A causal language model, its weights in this type, with its tokenizer.
 
-    Raises ModelNotFoundError for a folder without configuration, weights or tokenizer, and for a
-    name that is neither a folder nor to be had from the Hub.
+    Raises ModelNotFoundError for a folder without configuration, weights or tokenizer, for weights
+    that leave a part of the model as it was drawn at random, and for a name that is neither a
+    folder nor to be had from the Hub.
     """
     folder = model_folder(name)
     source = name if folder is None else str(folder)
     transformers_logging.disable_progress_bar()
     try:
         tokenizer = AutoTokenizer.from_pretrained(source)
-        model = AutoModelForCausalLM.from_pretrained(source, dtype=dtype)
-    except (OSError, ValueError, SafetensorError) as error:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            source, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True
+        )
+        model, found = loaded
+        _refuse_other_weights(found)
+    except Exception as error:  # a damaged file makes transformers raise anything
         where = "the folder could not be loaded"
         if folder is None:
             where = "no folder of that name, and it could not be loaded from the Hub"
-        first_line = str(error).strip().partition("\n")[0]
+        first_line = str(error).strip().partition("\n")[0] or type(error).__name__
         raise ModelNotFoundError(f'model.name = "{name}": {where}: {first_line}') from error
     return model, tokenizer
 
@@ -87,7 +95,7 @@ def choose_dtype(name: str, model: PreTrainedModel) -> torch.dtype:
     if model.device.type != "cpu":
         return torch.bfloat16
     large = model.num_parameters() > 10_000_000
-    return torch.bfloat16 if large and _has_bfloat16_instructions() else torch.float32
+    return torch.bfloat16 if large and has_bfloat16_instructions() else torch.float32
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -104,9 +112,17 @@ def accelerator() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def _has_bfloat16_instructions() -> bool:
-    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(getattr(torch.cpu, check, lambda: False)() for check in checks)
+def _refuse_other_weights(found: Mapping[str, Any]) -> None:
+    """`found` is the loading report of transformers, which draws what does not fit at random."""
+    faults = [f"{name} is missing" for name in sorted(found["missing_keys"])]
+    faults += [
+        f"{name} has shape {tuple(saved)} instead of {tuple(wanted)}"
+        for name, saved, wanted in sorted(found["mismatched_keys"])
+    ]
+    if faults:
+        more = f" and {len(faults) - 2} more" if len(faults) > 2 else ""
+        shown = ", ".join(faults[:2]) + more
+        raise ValueError(f"its weights are not those of its config.json: {shown}")
 
 
 def _refuse_incomplete(folder: Path) -> None:

@@ -40,14 +40,22 @@ class ScriptedPolicy:
         return tuple(json.dumps([[m.role, m.content] for m in messages]).encode())
 
     def sample(self, requests: Sequence[SampleRequest]) -> list[tuple[Reply, ...]]:
-        """Asks the script once a seed; a reply longer than the limit is cut, as a model's is."""
+        """Asks the script once a seed; a reply longer than the limit is cut, as a model's is.
+
+        A script that raises, or returns no text, has failed the call: its reply says why.
+        """
         return [self._replies(request) for request in requests]
 
     def _replies(self, request: SampleRequest) -> tuple[Reply, ...]:
         messages = [Message(*pair) for pair in json.loads(bytes(request.prompt_ids))]
         limit = request.decoding.max_reply_tokens
-        texts = [self._script(messages, random.Random(seed)) for seed in request.seeds]
-        return tuple(_reply(text, limit) for text in texts)
+        return tuple(self._written(messages, seed, limit) for seed in request.seeds)
+
+    def _written(self, messages: Sequence[Message], seed: int, limit: int) -> Reply:
+        try:
+            return _reply(self._script(messages, random.Random(seed)), limit)
+        except Exception as error:  # noqa: BLE001 - a failed call is a reply's own status
+            return Reply("", (), (), Finish.ERROR, f"the script: {type(error).__name__}: {error}")
 
 
 def load_script(path: Path) -> Script:

@@ -11,6 +11,12 @@ import torch
 from torch import Tensor, nn
 
 
+def has_bfloat16_instructions() -> bool:
+    """Whether this processor multiplies bfloat16 numbers itself, so that the type pays on it."""
+    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, check, lambda: False)() for check in checks)
+
+
 class MasterWeights:
     """The trained tensors of a model, by name, in float32 or wider.
 

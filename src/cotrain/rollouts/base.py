@@ -55,6 +55,10 @@ class Opening:
     purpose: str
 
 
+class NoTaskError(RuntimeError):
+    """The environment gave no task for a place of a split: there is nothing to play."""
+
+
 class PromptTooLongError(RuntimeError):
     """A prompt of turn 1 does not fit: no setting of the run can play this task."""
 

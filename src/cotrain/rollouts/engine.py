@@ -8,6 +8,7 @@ request, and turns every failure into a recorded status.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cotrain.core.episode import (
     CandidateStatus,
@@ -21,6 +22,7 @@ from cotrain.core.episode import (
     TurnKey,
 )
 from cotrain.environments.base import Environment
+from cotrain.environments.returned import RULE_FAULTS, checked_messages, checked_text
 from cotrain.policies.base import Sampler, SampleRequest
 from cotrain.rollouts.base import Cast, Fulfiller, Opening, Player, PlayRules, PromptTooLongError
 from cotrain.rollouts.tree import (
@@ -43,7 +45,7 @@ SCORED = CandidateStatus.SCORED
 class Engine:
     """Plays episodes of one environment. Holds no state between two calls of `play`."""
 
-    environment: Environment[object]
+    environment: Environment[Any]
     fulfiller: Fulfiller
     clock: Callable[[], float] = time.monotonic
 
@@ -64,8 +66,8 @@ class Engine:
         started = self.clock()
         try:
             state = self.environment.start(opening.task, opening.purpose)
-            rendering = self.environment.render(state)
-        except Exception as error:  # noqa: BLE001 - a fault of the rules ends the episode, recorded
+            rendering = checked_text("render", self.environment.render(state))
+        except RULE_FAULTS as error:
             failed = OpenEpisode(opening, None, started, "")
             return failed.end(EpisodeStatus.ENVIRONMENT_ERROR, _said(error))
         return OpenEpisode(opening, state, started, rendering)
@@ -104,13 +106,13 @@ class Engine:
             if turn == 1:
                 raise
             return episode.end(EpisodeStatus.CONTEXT_LENGTH, str(error)), []
-        except Exception as error:  # noqa: BLE001 - a fault of the rules ends the episode, recorded
+        except RULE_FAULTS as error:
             return episode.end(EpisodeStatus.ENVIRONMENT_ERROR, _said(error)), []
         return episode, asked
 
     def _question(self, episode: OpenEpisode, player: Player, turn: int, rules: PlayRules) -> Asked:
         opening, agent = episode.opening, player.agent
-        messages = tuple(self.environment.observe(episode.state, agent))
+        messages = checked_messages(self.environment.observe(episode.state, agent))
         prompt_ids = player.sampler.encode(messages)
         context = player.sampler.context_tokens
         room = min(player.decoding.max_reply_tokens, context - len(prompt_ids))
@@ -218,7 +220,7 @@ class Engine:
             )
         try:
             return commit(self.environment, episode, judged, joint_evidence)
-        except Exception as error:  # noqa: BLE001 - a fault of the rules ends the episode, recorded
+        except RULE_FAULTS as error:
             return _with_phase(episode, groups, joint_evidence).end(
                 EpisodeStatus.ENVIRONMENT_ERROR, _said(error)
             )
@@ -273,5 +275,5 @@ def _failures(groups: Sequence[Group]) -> list[str]:
     ]
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from cotrain.core.episode import Episode
+from cotrain.core.episode import Episode, Task
 from cotrain.core.seeds import derive_seed
 from cotrain.core.selection import Selection, follow_random
-from cotrain.rollouts.base import Cast, Opening, PlayRules, any_unscored
+from cotrain.environments.base import Environment
+from cotrain.environments.returned import RULE_FAULTS, checked_task
+from cotrain.rollouts.base import Cast, NoTaskError, Opening, PlayRules, any_unscored
 from cotrain.rollouts.engine import Engine
 from cotrain.rollouts.methods import Method
 
@@ -53,7 +56,7 @@ class TrainingEpisodes:
         number = 0
         for task_number in range(self.tasks_per_step):
             index = (step - 1) * self.tasks_per_step + task_number
-            task = self.engine.environment.task("train", self.seed, index)
+            task = task_of(self.engine.environment, "train", self.seed, index)
             for _ in range(self.method.episodes_per_task):
                 yield Opening(step, number, task_number, task, "train")
                 number += 1
@@ -92,10 +95,21 @@ class EvaluationEpisodes:
             yield from self.engine.play(openings, self.cast, rules)
 
     def _opening(self, split: str, index: int, step: int) -> Opening:
-        task = self.engine.environment.task(split, self.seed, index)
+        task = task_of(self.engine.environment, split, self.seed, index)
         return Opening(step, index, index, task, "evaluate")
 
     def _seed(self, opening: Opening, agent: str, turn: int, candidate: int) -> int:
         return derive_seed(
             self.seed, "evaluate", opening.task.split, opening.number, agent, turn, candidate
         )
+
+
+def task_of(environment: Environment[Any], split: str, seed: int, index: int) -> Task:
+    """The task at this place of a split. Raises NoTaskError, which names it, for want of one."""
+    try:
+        return checked_task(environment.task(split, seed, index))
+    except RULE_FAULTS as error:
+        raise NoTaskError(
+            f"{environment.name} has no {split} task {index} (seed {seed}): "
+            f"{type(error).__name__}: {error}"
+        ) from error

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cotrain.core.episode import CandidateStatus, Evidence, Json, Request
+from cotrain.environments.returned import check_json
 
 Handler: TypeAlias = Callable[[Request], Json]
 
@@ -90,7 +91,9 @@ class HandlerPool:
         message = ""
         for _ in range(self._retries + 1):
             try:
-                return Evidence(request, handler(request))
+                answer = handler(request)
+                check_json("the answer", answer)
+                return Evidence(request, answer)
             except BaseException as error:  # noqa: BLE001 - SystemExit too becomes a status
                 message = f"{type(error).__name__}: {error}"
         tries = self._retries + 1

@@ -7,6 +7,7 @@ an agent are all judged on the phase's opening state before any is followed.
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cotrain.core.episode import (
     Candidate,
@@ -25,6 +26,14 @@ from cotrain.core.episode import (
 )
 from cotrain.core.rewards import UNSCORED_ENDINGS, turn_score
 from cotrain.environments.base import Environment, Judged, Outcome
+from cotrain.environments.returned import (
+    RULE_FAULTS,
+    checked_bool,
+    checked_commit,
+    checked_outcome,
+    checked_requests,
+    checked_text,
+)
 from cotrain.rollouts.base import Opening, Player, PlayRules
 
 FAILED_REPLIES = {
@@ -85,7 +94,7 @@ class JudgedGroup:
 
 
 def judge(
-    environment: Environment[object],
+    environment: Environment[Any],
     state: object,
     agent: str,
     reply: Reply,
@@ -101,12 +110,9 @@ def judge(
         if item.status is not CandidateStatus.SCORED:
             return item.status, None, item.message
     try:
-        outcome = environment.act(state, agent, reply.text, tuple(evidence))
-    except Exception as error:  # noqa: BLE001 - a fault of the rules masks the candidate
+        outcome = checked_outcome(environment.act(state, agent, reply.text, tuple(evidence)))
+    except RULE_FAULTS as error:
         return CandidateStatus.ERROR, None, f"{type(error).__name__}: {error}"
-    if not isinstance(outcome, Outcome):  # pyright: ignore[reportUnnecessaryIsInstance] - foreign
-        message = f"act returned {type(outcome).__name__}, not an Outcome"
-        return CandidateStatus.ERROR, None, message
     return CandidateStatus.SCORED, outcome, ""
 
 
@@ -164,7 +170,7 @@ def choose(
 
 
 def requests_for(
-    environment: Environment[object], state: object, agent: str, reply: Reply
+    environment: Environment[Any], state: object, agent: str, reply: Reply
 ) -> Sequence[Request | Evidence]:
     """What must be run to judge a reply; nothing for a failed call.
 
@@ -173,31 +179,31 @@ def requests_for(
     if reply.finish in FAILED_REPLIES:
         return ()
     try:
-        return tuple(environment.evidence(state, agent, reply.text))
-    except Exception as error:  # noqa: BLE001 - a fault of the rules masks the candidate
+        return checked_requests("evidence", environment.evidence(state, agent, reply.text))
+    except RULE_FAULTS as error:
         return (_failed_request("evidence", error),)
 
 
 def joint_requests(
-    environment: Environment[object], state: object, groups: Sequence[JudgedGroup]
+    environment: Environment[Any], state: object, groups: Sequence[JudgedGroup]
 ) -> Sequence[Request | Evidence]:
     """What must be run on the followed replies of a phase of several agents."""
     if len(groups) < 2:
         return ()
     replies = {agent: judged.reply for agent, judged in _followed(groups).items()}
     try:
-        return tuple(environment.joint_evidence(state, replies))
-    except Exception as error:  # noqa: BLE001 - a fault of the rules ends the episode, recorded
+        return checked_requests("joint_evidence", environment.joint_evidence(state, replies))
+    except RULE_FAULTS as error:
         return (_failed_request("joint_evidence", error),)
 
 
-def _failed_request(where: str, error: Exception) -> Evidence:
+def _failed_request(where: str, error: BaseException) -> Evidence:
     message = f"{where}: {type(error).__name__}: {error}"
     return Evidence(Request(where), None, CandidateStatus.ERROR, message)
 
 
 def commit(
-    environment: Environment[object],
+    environment: Environment[Any],
     episode: OpenEpisode,
     groups: Sequence[JudgedGroup],
     joint_evidence: Sequence[Evidence],
@@ -207,14 +213,15 @@ def commit(
     if len(groups) == 1 and outcome is not None:
         state, done = outcome.state, outcome.done
     else:
-        state, done = environment.commit(episode.state, _followed(groups), tuple(joint_evidence))
-    phase = Phase(
-        tuple(judged.group for judged in groups), tuple(joint_evidence), environment.render(state)
-    )
+        state, done = checked_commit(
+            environment.commit(episode.state, _followed(groups), tuple(joint_evidence))
+        )
+    rendering = checked_text("render", environment.render(state))
+    phase = Phase(tuple(judged.group for judged in groups), tuple(joint_evidence), rendering)
     return replace(episode, state=state, done=done, phases=(*episode.phases, phase))
 
 
-def finish(environment: Environment[object], episode: OpenEpisode) -> Episode:
+def finish(environment: Environment[Any], episode: OpenEpisode) -> Episode:
     """The record of an ended episode. An ending for want of a score is never a success."""
     status, success, message = _ending(environment, episode)
     opening = episode.opening
@@ -231,15 +238,14 @@ def finish(environment: Environment[object], episode: OpenEpisode) -> Episode:
     )
 
 
-def _ending(
-    environment: Environment[object], episode: OpenEpisode
-) -> tuple[EpisodeStatus, bool, str]:
+def _ending(environment: Environment[Any], episode: OpenEpisode) -> tuple[EpisodeStatus, bool, str]:
     status = episode.ended or EpisodeStatus.TURN_LIMIT
     if status in UNSCORED_ENDINGS:
         return status, False, episode.message
     try:
-        return status, environment.success(episode.state), episode.message
-    except Exception as error:  # noqa: BLE001 - a fault of the rules ends the episode, recorded
+        success = checked_bool("success", environment.success(episode.state))
+        return status, success, episode.message
+    except RULE_FAULTS as error:
         message = f"success: {type(error).__name__}: {error}"
         return EpisodeStatus.ENVIRONMENT_ERROR, False, message
 

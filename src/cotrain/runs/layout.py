@@ -1,16 +1,18 @@
-"""The names of everything in a run folder.
+"""The names of everything in a run folder. No other module spells them.
 
-No other module spells them.
-
-    RUN/
-      config.json        the resolved configuration
-      manifest.json      versions, seeds, machine
-      metrics.jsonl      one object a step
-      evaluations.jsonl  one object an evaluation
-      events.jsonl       warnings, retries, failures, resumes
-      episodes/step_000012.jsonl.gz
-      checkpoints/step_000012/COMPLETE
-      .lock              held by the process that writes
+RUN/
+  config.json        the resolved configuration
+  manifest.json      versions, seeds, machine
+  metrics.jsonl      one object a step
+  evaluations.jsonl  one object an evaluation
+  events.jsonl       warnings, retries, failures, resumes
+  episodes/step_000012.jsonl.gz
+  checkpoints/step_000012/
+    COMPLETE         the list of its files, written last
+    state.json       progress, policy versions, configuration
+    policies/NAME/   float32 masters as a Hugging Face folder
+    optimizers/NAME/ moments
+  .lock              held by the process that writes
 """
 
 import re
@@ -23,6 +25,9 @@ EVENTS = "events.jsonl"
 EPISODES = "episodes"
 CHECKPOINTS = "checkpoints"
 COMPLETE = "COMPLETE"
+STATE = "state.json"
+POLICIES = "policies"
+OPTIMIZERS = "optimizers"
 LOCK = ".lock"
 
 RUN_MARKS = (CONFIG, METRICS, EVALUATIONS, EVENTS, EPISODES, CHECKPOINTS)

@@ -55,6 +55,14 @@ def package_version(name: str) -> str | None:
         return None
 
 
+def available_cpus() -> int:
+    """The processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
 def _memory_bytes() -> int | None:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

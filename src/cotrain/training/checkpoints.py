@@ -1,10 +1,4 @@
-"""What a checkpoint holds, and how a run goes on from one.
-
-step_000012/
-  state.json            progress, policy versions, configuration
-  policies/NAME/        float32 masters as a Hugging Face folder
-  optimizers/NAME/      moments
-"""
+"""What a checkpoint holds, and how a run goes on from one. `runs.layout` draws the folder."""
 
 import json
 from collections.abc import Mapping
@@ -14,9 +8,8 @@ from typing import Any
 
 from cotrain.learning.base import Learner
 from cotrain.runs.durable import RunFolderRefusedError
+from cotrain.runs.layout import OPTIMIZERS, POLICIES, STATE
 from cotrain.training.progress import Progress
-
-STATE, POLICIES, OPTIMIZERS = "state.json", "policies", "optimizers"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 class Progress:
     """The place of a run between two steps; what a checkpoint keeps beside the weights.
 
-    `refused_in_a_row` counts the last steps whose loss or gradient was not finite.
+    `refused_in_a_row` counts the last steps whose replies, loss or gradient were not finite.
     """
 
     step: int = 0

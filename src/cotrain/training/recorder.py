@@ -12,6 +12,7 @@ from cotrain.learning.base import Learner
 from cotrain.policies.base import Sampler
 from cotrain.runs.checkpoint_folder import complete_checkpoints
 from cotrain.runs.episode_file import thin
+from cotrain.runs.layout import CHECKPOINTS
 from cotrain.runs.loggers.base import Logger
 from cotrain.runs.store import RunStore
 from cotrain.training.checkpoints import fill_checkpoint
@@ -103,7 +104,7 @@ class RunRecorder:
     def last_checkpoint(self) -> str:
         """The name of the newest complete checkpoint."""
         found = complete_checkpoints(self._store.checkpoints)
-        return f"checkpoints/{found[-1].path.name}" if found else "none: no step was saved yet"
+        return f"{CHECKPOINTS}/{found[-1].path.name}" if found else "none: no step was saved yet"
 
     def event(self, kind: str, message: str) -> None:
         """Records an event and shows it."""

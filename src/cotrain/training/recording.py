@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from cotrain.core.episode import Candidate, Episode, Group
+from cotrain.core.episode import Candidate, Episode, Finish, Group, TurnKey
 from cotrain.core.samples import CreditedSample, SampleGroup
 from cotrain.learning.base import UpdateReport
 from cotrain.runs.metrics import mean, policy_figures, ratio, role_figures
@@ -27,6 +27,12 @@ class StepRecord:
     def tokens_sampled(self) -> int:
         """All sampled tokens, those of failed candidates included."""
         return sum(len(c.reply.token_ids) for _, c in _candidates(self.episodes))
+
+    @property
+    def all_replies_failed(self) -> bool:
+        """Whether the trained policies wrote nothing: each call of one failed."""
+        found = _candidates(self.episodes)
+        return {c.reply.finish for group, c in found if group.trained} == {Finish.ERROR}
 
 
 @dataclass(slots=True)
@@ -56,7 +62,7 @@ def step_row(record: StepRecord, roles: Sequence[str], watch: Stopwatch) -> dict
         "score_mean": mean([candidate.score for _, candidate in candidates]),
         "groups": len(record.groups),
         "groups_without_signal": sum(not group.has_signal for group in record.groups),
-        "groups_by_turn": _groups_by_turn(record.episodes),
+        "groups_by_turn": _groups_by_turn(record.groups),
         "candidates": len(candidates),
         "candidates_failed": sum(candidate.score is None for _, candidate in candidates),
         "tokens_sampled": tokens,
@@ -112,9 +118,9 @@ def _spine_gain(episodes: Sequence[Episode]) -> float | None:
     return mean(gains)
 
 
-def _groups_by_turn(episodes: Sequence[Episode]) -> list[int]:
-    """How many groups turn 1, 2, ... formed: only episodes that are still open form any."""
-    turns = [group.key.turn for e in episodes for group in e.groups() if group.trained]
+def _groups_by_turn(groups: Sequence[SampleGroup]) -> list[int]:
+    """How many groups turn 1, 2, ... formed; none where the groups are of whole episodes."""
+    turns = [group.key.turn for group in groups if isinstance(group.key, TurnKey)]
     return [turns.count(turn) for turn in range(1, max(turns, default=0) + 1)]
 
 
@@ -140,9 +146,5 @@ def _of_role(role: str, record: StepRecord) -> dict[str, object]:
 
 
 def _loss_share(role: str, record: StepRecord) -> float | None:
-    """The role's share of its policy's loss, each reply weighed by the size of its advantage."""
-    own = [c for c in record.credited if c.sample.role == role]
-    policies = {credited.sample.policy for credited in own}
-    shared = [c for c in record.credited if c.sample.policy in policies]
-    weight = sum(abs(credited.advantage) for credited in own)
-    return ratio(weight, sum(abs(credited.advantage) for credited in shared))
+    shares = (report.loss_shares for report in record.reports.values())
+    return next((found[role] for found in shares if role in found), None)

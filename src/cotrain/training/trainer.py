@@ -7,7 +7,7 @@ from typing import Protocol
 from cotrain.core.advantages import Estimator
 from cotrain.core.episode import Episode
 from cotrain.core.samples import CreditedSample, SampleGroup, credit
-from cotrain.learning.base import Learner, UpdateReport
+from cotrain.learning.base import Learner
 from cotrain.rollouts.base import EpisodeSource
 from cotrain.training.progress import Horizon, Progress
 from cotrain.training.recording import StepRecord, Stopwatch
@@ -76,7 +76,7 @@ class Trainer:
     def run(self, progress: Progress) -> Progress:
         """Trains from this place to the end of the run, or to the next boundary after a stop.
 
-        Raises TrainingFailedError when three steps in a row had no finite loss and gradient.
+        Raises TrainingFailedError when three steps in a row had no finite reply, loss or gradient.
         """
         if progress.step == 0:
             self._recorder.evaluate(progress, finished=False)
@@ -108,14 +108,15 @@ class Trainer:
             }
         record = StepRecord(step, episodes, groups, credited, reports)
         self._recorder.step(record, watch)
-        return _after(progress, record, reports)
+        return _after(progress, record)
 
     def _refuse_non_finite(self, progress: Progress) -> None:
         if progress.refused_in_a_row < self.MAX_REFUSED_STEPS:
             return
         raise TrainingFailedError(
-            f"the loss or its gradient was not finite in {progress.refused_in_a_row} steps in a "
-            f"row, the last one step {progress.step}; none of them changed a weight. "
+            "the replies, the loss or its gradient were not finite in "
+            f"{progress.refused_in_a_row} steps in a row, the last one step {progress.step}; "
+            "no refused update changed a weight. "
             f"The last good checkpoint is {self._recorder.last_checkpoint()}; a lower "
             "optimizer.learning_rate may help"
         )
@@ -134,8 +135,8 @@ def route(
     return batches
 
 
-def _after(progress: Progress, record: StepRecord, reports: Mapping[str, UpdateReport]) -> Progress:
-    refused = any(report.non_finite for report in reports.values())
+def _after(progress: Progress, record: StepRecord) -> Progress:
+    refused = record.all_replies_failed or any(r.non_finite for r in record.reports.values())
     return replace(
         progress,
         step=record.step,

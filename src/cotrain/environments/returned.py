@@ -1,0 +1,158 @@
+"""What an environment's rules returned, held to the types of the contract.
+
+Rules are foreign code: a score that is text or a picture that is None would otherwise be found
+far from its cause, in the loss or in the episode file. Each function raises TypeError, which names
+what was returned and what is allowed; where the rules are called, that is a fault like any other.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any, cast
+
+from cotrain.core.episode import Message, Part, Request, Task
+from cotrain.environments.base import Outcome
+
+RULE_FAULTS = (Exception, SystemExit)
+"""What a fault of the rules is. An author's `sys.exit` is one: it must not end the run as done."""
+
+
+def checked_task(value: object) -> Task:
+    """A task whose digest is text."""
+    if not isinstance(value, Task):
+        raise _wrong("task", value, "", "a Task")
+    checked_text("task", value.digest, " as digest")
+    return value
+
+
+def checked_outcome(value: object) -> Outcome[Any]:
+    """The outcome with its numbers as floats (those of NumPy become plain ones).
+
+    >>> checked_outcome(Outcome("state", 1)).team
+    1.0
+    >>> checked_outcome(Outcome("state", "1"))
+    Traceback (most recent call last):
+    TypeError: act returned '1' (str) as team; it must be a number
+    """
+    if not isinstance(value, Outcome):
+        raise TypeError(f"act returned {type(value).__name__}, not an Outcome")
+    outcome = cast("Outcome[Any]", value)
+    return Outcome(
+        state=outcome.state,
+        team=_number("team", outcome.team),
+        local=_parts(outcome.local),
+        gate=_number("gate", outcome.gate),
+        done=checked_bool("act", outcome.done, " as done"),
+    )
+
+
+def checked_messages(value: object) -> tuple[Message, ...]:
+    """The messages of a prompt, one at least.
+
+    >>> checked_messages([])
+    Traceback (most recent call last):
+    TypeError: observe returned no message; an agent must have something to read
+    """
+    messages = tuple(_items("observe", value, "messages"))
+    if not messages:
+        raise TypeError("observe returned no message; an agent must have something to read")
+    for message in messages:
+        if not isinstance(message, Message):
+            raise _wrong("observe", message, "", "a Message")
+        checked_text("observe", message.role, " as role")
+        checked_text("observe", message.content, " as content")
+    return cast("tuple[Message, ...]", messages)
+
+
+def checked_requests(rule: str, value: object) -> tuple[Request, ...]:
+    """What a rule asks for; its arguments are values that an episode file can hold."""
+    requests = tuple(_items(rule, value, "requests"))
+    for request in requests:
+        if not isinstance(request, Request):
+            raise _wrong(rule, request, "", "a Request")
+        check_json(f"{rule}: request {request.kind}", dict(request.arguments))
+    return cast("tuple[Request, ...]", requests)
+
+
+def checked_commit(value: object) -> tuple[Any, bool]:
+    """The state after a phase, and whether the episode is over."""
+    items = cast("Sequence[object]", value) if isinstance(value, tuple) else ()
+    if len(items) != 2:
+        raise _wrong("commit", value, "", "a pair (state, done)")
+    state, done = items
+    return state, checked_bool("commit", done, " as done")
+
+
+def checked_bool(rule: str, value: object, place: str = "") -> bool:
+    """A truth value and nothing that only has one: the text "False" would count as true.
+
+    >>> checked_bool("success", None)
+    Traceback (most recent call last):
+    TypeError: success returned None (NoneType); it must be a bool: write bool(...) around it
+    """
+    if not isinstance(value, bool):
+        raise _wrong(rule, value, place, "a bool: write bool(...) around it")
+    return value
+
+
+def checked_text(rule: str, value: object, place: str = "") -> str:
+    """Text."""
+    if not isinstance(value, str):
+        raise _wrong(rule, value, place, "text")
+    return value
+
+
+def check_json(place: str, value: object) -> None:
+    """Raises TypeError for what an episode file has no form for, and names where it is.
+
+    >>> check_json("the answer", {"hits": {1}})
+    Traceback (most recent call last):
+    TypeError: the answer.hits is {1} (set); it must be JSON: text, numbers, tuples, mappings, None
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return
+    for name, item in _inside(place, value):
+        check_json(f"{place}.{name}", item)
+
+
+def _inside(place: str, value: object) -> Iterable[tuple[object, object]]:
+    if isinstance(value, tuple | list):
+        return enumerate(cast("Sequence[object]", value))
+    if isinstance(value, Mapping):
+        table = cast("Mapping[object, object]", value)
+        if all(isinstance(name, str) for name in table):
+            return table.items()
+    allowed = "it must be JSON: text, numbers, tuples, mappings, None"
+    raise TypeError(f"{place} is {_shown(value)}; {allowed}")
+
+
+def _parts(value: object) -> tuple[Part, ...]:
+    return tuple(_part(item) for item in _items("act", value, "local parts"))
+
+
+def _part(value: object) -> Part:
+    if not isinstance(value, Part):
+        raise _wrong("act", value, " as local", "a Part")
+    name = checked_text("act", value.name, " as the name of a part")
+    place = f"part {name}"
+    return Part(name, _number(f"{place}, weight", value.weight), _number(place, value.value))
+
+
+def _number(place: str, value: object) -> float:
+    if not isinstance(value, Real):
+        raise _wrong("act", value, f" as {place}", "a number")
+    return float(value)
+
+
+def _items(rule: str, value: object, what: str) -> Iterable[object]:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise _wrong(rule, cast(object, value), "", f"a sequence of {what}")
+    return cast("Iterable[object]", value)
+
+
+def _wrong(rule: str, value: object, place: str, allowed: str) -> TypeError:
+    return TypeError(f"{rule} returned {_shown(value)}{place}; it must be {allowed}")
+
+
+def _shown(value: object) -> str:
+    text = " ".join(repr(value).split())
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
