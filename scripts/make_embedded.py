@@ -1,8 +1,8 @@
 """Makes the models that ship with the package: the embedded base and the baselines beside it.
 
     python scripts/make_embedded.py base
-    python scripts/make_embedded.py baseline --turns 6 --tokens 400000
-    python scripts/make_embedded.py baseline --turns 1 --tokens 400000
+    python scripts/make_embedded.py baseline --turns 6 --tokens 600000
+    python scripts/make_embedded.py baseline --turns 1 --tokens 600000
 
 The base is a toy Qwen3 that imitates noisy demonstrations of Plan-Path: a demonstrator gives the
 shortest moves with probability `--perfect`, and else random moves (a decider, now and then, the
@@ -45,6 +45,7 @@ WORDS = (
 )  # fmt: skip
 DECIDERS = ("planner", "answerer")
 OPEN_LOOP_MOVES = 24
+BASE_BLOCKED = 0.2
 TURNS = 6
 
 
@@ -95,7 +96,7 @@ def mixed(
     codec: ChatCodec, tokenizer: PreTrainedTokenizerFast, perfect: float, seed: int
 ) -> Iterator[Demonstration]:
     """Demonstrations of every variant: the team, the single agent in both lengths, the drafts."""
-    options = dict(load_config().environment.options)
+    options = dict(load_config().environment.options) | {"blocked": BASE_BLOCKED}
     variants = [
         ({}, 0.5),
         ({"single": "plain"}, 0.19),

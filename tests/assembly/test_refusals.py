@@ -43,3 +43,11 @@ def test_baselines_whose_rows_could_not_be_told_apart_are_refused(tmp_path: Path
     check_baselines(longer)
     with pytest.raises(ConfigurationError, match=f"as {saved} does"):
         check_baselines(replaced(longer, {"evaluation.baselines": [saved, saved]}))
+
+
+def test_a_baseline_of_other_tasks_is_refused(tmp_path: Path) -> None:
+    smaller = SHORT | {"environment.options.size": 5}
+    saved = str(cotrain.train(None, smaller, tmp_path / "run").checkpoints[-1])
+    config = load_config(None, SHORT | {"team.turns": 2, "evaluation.baselines": [saved]})
+    with pytest.raises(ConfigurationError, match="other tasks"):
+        check_baselines(config)

@@ -55,6 +55,11 @@ def test_turns_that_a_success_made_unnecessary_count_one() -> None:
     assert episode_score(episode, "planner", 1.0, max_turns=4) == 1.0 + (0.5 + 0.75 + 2) / 4
 
 
+def test_an_agent_that_a_success_left_no_turn_to_act_in_counts_one_for_it() -> None:
+    episode = make_episode([[[acted("drafter", 1, 1.0, 0.5)]]], EpisodeStatus.DONE, success=True)
+    assert episode_score(episode, "answerer", 1.0, max_turns=1) == 1.0 + 1.0
+
+
 @pytest.mark.parametrize("status", [EpisodeStatus.DONE, EpisodeStatus.CONTEXT_LENGTH])
 def test_turns_lost_without_success_count_zero(status: EpisodeStatus) -> None:
     episode = make_episode([[[acted("planner", 1, 0.5, 0.5)]]], status, success=False)

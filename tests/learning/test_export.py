@@ -1,11 +1,12 @@
 """Saved policies are folders that transformers loads; moments are safetensors."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from tests.learning.batches import SETTINGS, batch, make_trained
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -59,3 +60,33 @@ def test_saving_changes_nothing(tmp_path: Path) -> None:
     trained.learner.save_policy(tmp_path)
     assert all(torch.equal(v, before[n]) for n, v in trained.masters().items())
     assert trained.policy.model.config.to_dict() == config
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda moments: {"other/step": torch.ones(())}, "other"),
+        (lambda moments: {key: v for key, v in moments.items() if "step" not in key}, "/step"),
+        (lambda moments: {key: torch.zeros(2, 2) for key in moments}, r"has shape \(2, 2\)"),
+    ],
+)
+def test_moments_of_another_model_are_refused(
+    change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]], said: str, tmp_path: Path
+) -> None:
+    trained = make_trained(SETTINGS)
+    trained.learner.update(batch(trained), step=1, rate_factor=1.0)
+    trained.learner.save_policy(tmp_path)
+    trained.learner.save_optimizer(tmp_path)
+    save_file(change(load_file(tmp_path / MOMENTS_FILE)), tmp_path / MOMENTS_FILE)
+    with pytest.raises(ValueError, match=said):
+        trained.learner.load(tmp_path, tmp_path, version=1)
+
+
+@pytest.mark.parametrize("file", [WEIGHTS_FILE, MOMENTS_FILE])
+def test_a_file_that_is_no_safetensors_is_named(file: str, tmp_path: Path) -> None:
+    trained = make_trained()
+    trained.learner.save_policy(tmp_path)
+    trained.learner.save_optimizer(tmp_path)
+    (tmp_path / file).write_bytes(b"garbage")
+    with pytest.raises(ValueError, match=rf"{file} is no safetensors file"):
+        trained.learner.load(tmp_path, tmp_path, version=0)

@@ -191,3 +191,16 @@ def test_a_prompt_is_computed_once_for_all_its_replies() -> None:
     policy.sample([ask(PROMPT, range(8), 2), ask(LONG_PROMPT, range(8), 2)])
     assert rows[0] == 2
     assert max(rows[1:]) <= 16
+
+
+@pytest.mark.parametrize("damage", [float("nan"), float("inf")])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_model_without_finite_output_gives_failed_calls(
+    damage: float, temperature: float
+) -> None:
+    policy = toy_policy()
+    with torch.no_grad():
+        policy.model.get_input_embeddings().weight[7] = damage
+    [replies] = policy.sample([ask(PROMPT, range(2), temperature=temperature)])
+    assert {(reply.finish, reply.token_ids) for reply in replies} == {(Finish.ERROR, ())}
+    assert replies[0].message == "the output of policy shared version 0 is not finite"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from tests.policies.toy_policies import toy_policy
 
 from cotrain.policies.loading import (
@@ -67,3 +68,24 @@ def test_the_compute_type_is_the_one_named_and_small_models_stay_in_float32() ->
     assert choose_dtype("float64", model) is torch.float64
     assert choose_dtype("auto", model) is torch.float32
     assert dtype_name(choose_dtype("auto", model)) == "float32"
+
+
+def test_weights_of_another_model_are_refused_and_not_drawn_at_random(saved: Path) -> None:
+    weights = load_file(saved / "model.safetensors")
+    first, last = min(weights), max(weights)
+    for changed, said in (
+        ({"x": weights[first]}, "is missing"),
+        ({name: value for name, value in weights.items() if name != last}, f"{last} is missing"),
+        ({**weights, first: torch.zeros(2, 2)}, rf"{first} has shape \(2, 2\) instead of"),
+    ):
+        save_file(changed, saved / "model.safetensors", metadata={"format": "pt"})
+        with pytest.raises(ModelNotFoundError, match=said):
+            load_base(str(saved), torch.float32)
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer.json"])
+@pytest.mark.parametrize("content", ["", "{", "{}", "[]"])
+def test_a_damaged_file_of_a_folder_is_no_model(saved: Path, file: str, content: str) -> None:
+    (saved / file).write_text(content)
+    with pytest.raises(ModelNotFoundError, match=r"model\.name = .*could not be loaded"):
+        load_base(str(saved), torch.float32)

@@ -2,7 +2,8 @@
 
 Replies: a number is the team value; `done` ends the episode solved; `boom` makes the rules fail;
 `nan` scores no number; `nothing` makes the rules forget their outcome; `wait` asks for evidence
-that is late, `unheard` for evidence of a kind that nobody answers, `odd` makes asking fail.
+that is late, `unheard` for evidence of a kind that nobody answers, `object` for an answer that
+cannot be stored, `odd` makes asking fail; `text` scores text, `leave` ends the program.
 `fails_in` names a rule that raises KeyError from round `fails_at` on (counted from 0).
 """
 
@@ -39,6 +40,7 @@ class RatedAlone(Environment[State]):
     roles = (Role("solo"),)
 
     def task(self, split: str, seed: int, index: int) -> Task:
+        self._fail("task", index)
         return Task(split, index, f"{split}-{seed}-{index}", index)
 
     def start(self, task: Task, purpose: str) -> State:
@@ -56,7 +58,7 @@ class RatedAlone(Environment[State]):
     def evidence(self, state: State, agent: str, reply: str) -> Sequence[Request]:
         if reply == "odd":
             raise KeyError(reply)
-        return (Request.of(reply),) if reply in {"wait", "unheard"} else ()
+        return (Request.of(reply),) if reply in {"wait", "unheard", "object"} else ()
 
     def act(
         self, state: State, agent: str, reply: str, evidence: Sequence[Evidence]
@@ -65,6 +67,10 @@ class RatedAlone(Environment[State]):
             raise KeyError("boom")
         if reply == "nothing":
             return None  # pyright: ignore[reportReturnType] - what a careless author does
+        if reply == "leave":
+            raise SystemExit(0)
+        if reply == "text":
+            return Outcome(state, reply)  # pyright: ignore[reportArgumentType] - another one
         value = 1.0 if reply == "done" else float(reply)
         after = State(state.task, (*state.followed, reply))
         return Outcome(after, value, (Part("own", 0.0, 1.0),), done=reply == "done")

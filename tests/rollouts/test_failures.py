@@ -22,7 +22,8 @@ from cotrain.core.advantages import centered
 from cotrain.core.episode import CandidateStatus, EpisodeStatus, Finish, Reply
 from cotrain.core.grouping import turn_groups
 from cotrain.core.samples import credit, turn_samples
-from cotrain.rollouts.base import PromptTooLongError, any_unscored
+from cotrain.rollouts.base import NoTaskError, PromptTooLongError, any_unscored
+from cotrain.rollouts.episodes import task_of
 from cotrain.rollouts.evidence import HandlerPool
 
 Write = Callable[[int], str | Reply]
@@ -42,6 +43,10 @@ def failed_call(status: Finish) -> Write:
         ("nothing", CandidateStatus.ERROR, "act returned NoneType, not an Outcome"),
         ("nan", CandidateStatus.ERROR, "the score is not a finite number"),
         ("inf", CandidateStatus.ERROR, "the score is not a finite number"),
+        ("1e300", CandidateStatus.ERROR, "the score is not a finite number"),
+        ("leave", CandidateStatus.ERROR, "SystemExit: 0"),
+        ("text", CandidateStatus.ERROR, "act returned 'text' (str) as team; it must be a number"),
+        ("object", CandidateStatus.ERROR, "the answer is <object object at"),
         ("wait", CandidateStatus.TIMEOUT, "no answer within 0.05 s (limits.act_seconds)"),
         ("unheard", CandidateStatus.ERROR, "nothing answers requests of kind 'unheard'"),
     ],
@@ -51,7 +56,9 @@ def test_a_candidate_that_cannot_be_scored_is_masked_with_its_reason(
 ) -> None:
     # prime-rl#2360, camel#2116, SimpleVLA-RL#37: no zero reward, and the others go on
     never = threading.Event()
-    pool = HandlerPool({"wait": lambda request: never.wait()}, seconds=0.05, retries=0)
+    pool = HandlerPool(
+        {"wait": lambda request: never.wait(), "object": lambda request: object()}, 0.05, retries=0
+    )
     player = make_player("solo", rows(["0.25", bad, "0.75"]), 3)
     engine = make_engine(RatedAlone(), pool)
     [episode] = engine.play(make_openings(), {"solo": player}, make_rules())
@@ -250,3 +257,12 @@ def test_no_recorded_score_is_other_than_finite_or_none() -> None:
     found = scores(episode.groups()[0])
     assert found == [None, None, None, 1.0]
     assert all(score is None or math.isfinite(score) for score in found)
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_a_task_that_cannot_be_made_stops_the_run_and_is_named(split: str) -> None:
+    said = rf"rated has no {split} task 5 \(seed 3\): KeyError: 'task of round 5'"
+    faulty = RatedAlone(RatedOptions(fails_in="task", fails_at=5))
+    assert task_of(faulty, split, 3, 4).index == 4
+    with pytest.raises(NoTaskError, match=said):
+        task_of(faulty, split, 3, 5)

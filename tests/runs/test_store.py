@@ -253,3 +253,11 @@ def test_the_package_needs_no_torch():
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "evaluations.jsonl"])
+def test_a_row_without_a_step_is_no_runs_and_its_file_is_named(store, name):
+    store.close()
+    (store.path / name).write_text('{"loss": 1}\n')
+    with pytest.raises(RunFolderError, match=rf"{name}.*step is None"):
+        RunStore.open(store.path)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.builders import make_candidate, make_episode, make_group
+from tests.builders import make_candidate, make_episode, make_group, make_reply
 
 from cotrain.core.advantages import normalised
-from cotrain.core.episode import Episode
+from cotrain.core.episode import Episode, Finish
 from cotrain.core.grouping import turn_groups
 from cotrain.core.samples import CreditedSample, turn_samples
 from cotrain.learning.base import UpdateReport
@@ -24,14 +24,16 @@ CREDIT = Credit(
 
 @dataclass
 class Source:
-    """Plays one episode a step, whose group has these scores."""
+    """Plays one episode a step, whose group has these scores and whose replies end like this."""
 
     scores: Sequence[float | None] = (0.0, 1.0)
+    finish: Finish = Finish.STOP
     played: list[int] = field(default_factory=list)
 
     def play(self, step: int) -> list[Episode]:
         self.played.append(step)
-        candidates = [make_candidate(place, score) for place, score in enumerate(self.scores)]
+        reply = make_reply(finish=self.finish)
+        candidates = [make_candidate(i, score, reply=reply) for i, score in enumerate(self.scores)]
         return [make_episode([[[make_group(candidates)]]])]
 
 

@@ -35,7 +35,20 @@ def test_a_checkpoint_without_the_policy_is_refused(tmp_path: Path) -> None:
         restore(saved(tmp_path / "c"), {"planner": Counter()})
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[1]", '{"progress": {"steps": 1}}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{}",
+        "[1]",
+        '{"progress": {"steps": 1}}',
+        '{"progress": {"step": "1"}, "versions": {}, "config": {}}',
+        '{"progress": {"step": -1}, "versions": {}, "config": {}}',
+        '{"progress": {"step": 1}, "versions": null, "config": {}}',
+        '{"progress": {"step": 1}, "versions": {"shared": "x"}, "config": {}}',
+        '{"progress": {"step": 1}, "versions": {}, "config": [1]}',
+    ],
+)
 def test_a_foreign_state_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "state.json").write_text(content)
     with pytest.raises(RunFolderRefusedError, match=r"state\.json"):

@@ -2,6 +2,7 @@ import pytest
 from tests.builders import make_credited, make_sample
 from tests.training.parts import Counter, Diary, Source, make_trainer
 
+from cotrain.core.episode import Finish
 from cotrain.training.progress import Horizon, Progress
 from cotrain.training.trainer import TrainingFailedError, route
 
@@ -57,6 +58,18 @@ def test_three_refused_steps_in_a_row_end_the_run_and_name_the_last_checkpoint()
     with pytest.raises(TrainingFailedError, match="checkpoints/step_000002"):
         make_trainer(source, learner, Diary(), Horizon(9)).run(Progress())
     assert source.played == [1, 2, 3, 4, 5, 6]
+
+
+def test_three_steps_without_a_single_reply_end_the_run() -> None:
+    failed = Source(scores=(None, None), finish=Finish.ERROR)
+    with pytest.raises(TrainingFailedError, match="were not finite in 3 steps in a row"):
+        make_trainer(failed, Counter(), Diary(), Horizon(9)).run(Progress())
+    assert failed.played == [1, 2, 3]
+
+
+def test_replies_without_a_score_do_not_end_the_run() -> None:
+    unscored = Source(scores=(None, None))
+    assert make_trainer(unscored, Counter(), Diary(), Horizon(5)).run(Progress()).step == 5
 
 
 def test_a_sample_of_a_policy_that_nothing_trains_is_not_passed_over() -> None:

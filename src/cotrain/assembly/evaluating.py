@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cotrain.assembly.casting import evaluation_decoding, evaluation_episodes
-from cotrain.assembly.environments import build_environment
+from cotrain.assembly.environments import build_environment, environment_fault
 from cotrain.assembly.policies import Policies, build_policies
 from cotrain.assembly.resolving import resolved
 from cotrain.config import (
@@ -19,6 +19,7 @@ from cotrain.config import (
     show,
 )
 from cotrain.environments.base import SPLITS, Environment
+from cotrain.environments.returned import RULE_FAULTS, checked_task
 from cotrain.policies.loading import embedded_folder
 from cotrain.runs import layout
 from cotrain.runs.checkpoint_folder import checkpoint_at, latest_complete
@@ -43,9 +44,8 @@ def contender_of(
 def baselines_of(config: Config) -> list[Contender]:
     """The contenders of `evaluation.baselines`, with the seed and decoding of this run.
 
-    Each plays the environment with the options that it was saved with.
-
-    Raises ConfigurationError for a folder that is not a saved team.
+    Each plays the environment with the options that it was saved with. Raises ConfigurationError
+    for a folder that is not a saved team.
     """
     return [_baseline(config, name) for name in config.evaluation.baselines]
 
@@ -100,16 +100,29 @@ def refuse_unknown_split(split: str) -> None:
 def check_baselines(config: Config) -> None:
     """Raises ConfigurationError unless every baseline is a saved team; loads no weights.
 
-    Each must differ from the run and from the others in method or turn limit, which are what tells
-    their rows apart.
+    Each must play the tasks of this run, and differ from the run and from the others in method or
+    turn limit, which are what tells their rows apart.
     """
     taken = {_row_name(config): "this run"}
     for name in config.evaluation.baselines:
-        method, turns = row_name = _row_name(config_from_json(_baseline_state(name).config))
+        its_own = config_from_json(_baseline_state(name).config)
+        seed = config.evaluation.seed
+        if _first_tasks(its_own, seed) != _first_tasks(config, seed):
+            allowed = "was trained on other tasks than this environment's; leave it out"
+            raise ConfigurationError([Fault("evaluation.baselines", show(name), allowed)])
+        method, turns = row_name = _row_name(its_own)
         if row_name in taken:
             allowed = f"plays {method} with {turns} turns, as {taken[row_name]} does; leave one out"
             raise ConfigurationError([Fault("evaluation.baselines", show(name), allowed)])
         taken[row_name] = name
+
+
+def _first_tasks(config: Config, seed: int) -> list[str]:
+    environment = build_environment(config)
+    try:
+        return [checked_task(environment.task("test", seed, index)).digest for index in range(5)]
+    except RULE_FAULTS as error:
+        raise environment_fault(config, error) from error
 
 
 def _row_name(config: Config) -> tuple[str, int]:

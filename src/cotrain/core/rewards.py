@@ -34,20 +34,21 @@ def episode_score(episode: Episode, agent: str, team_weight: float, max_turns: i
 
     `alpha * max_t team_t + (1 / T) * sum_t local_t`, T the turn limit. `team_t` is the team value
     of the turn's last phase (of its first followed agent, which is the same for all); a turn that
-    was broken off before its last phase has none. Turns that a success made unnecessary count local
-    1; turns lost otherwise count 0. An episode that ended for an unscored reply has no score: it is
-    a masked member for all of its agents.
+    was broken off before its last phase has none. Turns that a success made unnecessary for the
+    agent count local 1; turns lost otherwise count 0. An episode that ended for an unscored reply
+    has no score: it is a masked member for all of its agents.
     """
     if episode.status in UNSCORED_ENDINGS:
         return None
-    team, local = 0.0, 0.0
+    team, local, played = 0.0, 0.0, 0
     for turn in episode.turns:
         if not _broken_off(turn, episode):
             team = max(team, _team_value(turn.phases[-1].groups))
         own = [g for phase in turn.phases for g in phase.groups if g.key.agent == agent]
         local += sum(local_reward(c.local, c.gate) for g in own if (c := g.chosen) is not None)
+        played += len(own)
     if episode.success:
-        local += max_turns - len(episode.turns)
+        local += max_turns - played
     return team_weight * team + local / max_turns
 
 

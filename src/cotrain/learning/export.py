@@ -38,7 +38,7 @@ def save_weights(
 
 def load_weights(model: PreTrainedModel, weights: MasterWeights, folder: Path) -> None:
     """Takes over masters that `save_weights` wrote."""
-    weights.load(load_file(folder / WEIGHTS_FILE))
+    weights.load(_read(folder / WEIGHTS_FILE))
 
 
 def save_moments(optimizer: Optimizer, weights: MasterWeights, folder: Path) -> None:
@@ -54,12 +54,35 @@ def save_moments(optimizer: Optimizer, weights: MasterWeights, folder: Path) -> 
 
 
 def load_moments(optimizer: Optimizer, weights: MasterWeights, folder: Path) -> None:
-    """Takes over moments that `save_moments` wrote."""
+    """Takes over moments that `save_moments` wrote.
+
+    Raises ValueError for those of other parameters, and for a parameter that lacks one.
+    """
+    saved = _read(folder / MOMENTS_FILE)
+    stepped = {key.rpartition("/")[0] for key in saved}
+    wanted = {f"{name}/{moment}" for name in stepped for moment in MOMENTS}
+    if other := sorted((stepped - set(weights.parameters)) | (wanted ^ set(saved))):
+        raise ValueError(f"saved moments do not fit the model: {other[:5]} are on one side only")
+    for key, value in saved.items():
+        shape = weights.parameters[key.rpartition("/")[0]].shape
+        if not key.endswith("/step") and value.shape != shape:
+            raise ValueError(
+                f"saved moments do not fit the model: {key} has shape {tuple(value.shape)}, the "
+                f"model's is {tuple(shape)}"
+            )
     optimizer.state.clear()
-    for key, value in load_file(folder / MOMENTS_FILE).items():
-        name, moment = key.rsplit("/", 1)
+    for key, value in saved.items():
+        name, _, moment = key.rpartition("/")
         parameter = weights.parameters[name]
         optimizer.state[parameter][moment] = value.to(parameter.device)
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file; a foreign one raises ValueError, which names it."""
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise ValueError(f"{path} is no safetensors file: {error}") from error
 
 
 def _write(tensors: Mapping[str, Tensor], path: Path) -> None:

@@ -16,6 +16,7 @@ from cotrain.core.episode import (
     EpisodeStatus,
     Evidence,
     Group,
+    Message,
     Phase,
     Reply,
     Request,
@@ -101,18 +102,31 @@ class Engine:
             message = f"longer than {limit} s (limits.episode_seconds)"
             return episode.end(EpisodeStatus.TIMEOUT, message), []
         try:
-            asked = [self._question(episode, player, turn, rules) for player in players]
+            observed = [
+                checked_messages(self.environment.observe(episode.state, player.agent))
+                for player in players
+            ]
+        except RULE_FAULTS as error:
+            return episode.end(EpisodeStatus.ENVIRONMENT_ERROR, _said(error)), []
+        try:
+            return episode, [
+                self._question(episode, player, messages, turn, rules)
+                for player, messages in zip(players, observed, strict=True)
+            ]
         except PromptTooLongError as error:
             if turn == 1:
                 raise
             return episode.end(EpisodeStatus.CONTEXT_LENGTH, str(error)), []
-        except RULE_FAULTS as error:
-            return episode.end(EpisodeStatus.ENVIRONMENT_ERROR, _said(error)), []
-        return episode, asked
 
-    def _question(self, episode: OpenEpisode, player: Player, turn: int, rules: PlayRules) -> Asked:
+    def _question(
+        self,
+        episode: OpenEpisode,
+        player: Player,
+        messages: tuple[Message, ...],
+        turn: int,
+        rules: PlayRules,
+    ) -> Asked:
         opening, agent = episode.opening, player.agent
-        messages = checked_messages(self.environment.observe(episode.state, agent))
         prompt_ids = player.sampler.encode(messages)
         context = player.sampler.context_tokens
         room = min(player.decoding.max_reply_tokens, context - len(prompt_ids))

@@ -232,8 +232,14 @@ class RunStore(RunFolder):
         return self.cut_to(-1)
 
     def _remember(self) -> None:
-        self._last_step = max((_step(row) for row in self.metrics()), default=0)
-        self._evaluated = {_evaluation_key(row) for row in self.evaluations()}
+        try:
+            self._last_step = max((_step(row) for row in self.metrics()), default=0)
+            self._evaluated = {_evaluation_key(row) for row in self.evaluations()}
+        except ValueError as error:
+            raise RunFolderError(
+                f"{self.path} has a row in {layout.METRICS} or {layout.EVALUATIONS} that no run "
+                f"wrote: {error}. Remove that row, or begin a new run with --run-dir"
+            ) from error
 
     def _last_evaluated_step(self) -> int:
         return max((int(str(key[0])) for key in self._evaluated), default=0)

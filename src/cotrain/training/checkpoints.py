@@ -41,10 +41,10 @@ def read_state(folder: Path) -> SavedState:
     path = folder / STATE
     try:
         values = json.loads(path.read_text())
-        return SavedState(
-            Progress.from_json(values["progress"]), values["versions"], values["config"]
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        versions = {str(name): int(version) for name, version in values["versions"].items()}
+        progress = Progress.from_json(values["progress"])
+        return SavedState(progress, versions, dict[str, Any](values["config"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunFolderRefusedError(f"{path} is not the state of a checkpoint: {error}") from error
 
 

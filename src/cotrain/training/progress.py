@@ -21,7 +21,10 @@ class Progress:
 
     @classmethod
     def from_json(cls, values: Mapping[str, int]) -> "Progress":
-        """The place that `as_json` wrote."""
+        """The place that `as_json` wrote. Raises ValueError for anything but counts."""
+        for name, value in values.items():
+            if type(value) is not int or value < 0:
+                raise ValueError(f"{name} is {value!r}; it must be a count")
         return cls(**values)
 
 
