@@ -163,7 +163,8 @@ def test_prompts_in_words_name_legal_moves_places_grid_limit_and_proposal() -> N
         "Give at most 6 moves.\n"
         "Grid:\nA # G #\n. # . #\n. . . .\n# # # .\n"
         "Proposal: Down Right\n"
-        "It ends at row 1, column 0. Move 2 is illegal."
+        "It ends at row 1, column 0. Move 2 is illegal.\n"
+        "Reply with your moves, like this: <answer>Up Right Right</answer>"
     )
     assert "Proposal" not in environment.observe(state, "proposer")[1].content
     assert "Proposal: none" in environment.observe(OPENING, "planner")[1].content

@@ -209,6 +209,7 @@ class PlanPath(Environment[State]):
         user = self.view.state(state, self.options.max_moves)
         if agent in DECIDERS:
             user += self.view.between + self.view.proposal(state, self.options.max_moves)
+        user += self.view.closing
         return (Message("system", self.prompt(agent)), Message("user", user))
 
     def act(

@@ -112,13 +112,15 @@ def _shown_moves(state: State, proposal: Proposal, max_moves: int | None) -> tup
 class View:
     """How standing instructions, states, proposals and replies are written.
 
-    `state` and `proposal` take the state and `max_moves`; `between` stands between the two.
+    `state` and `proposal` take the state and `max_moves`; `between` stands between the two, and
+    `closing` at the end, since a small language model answers what it read last.
     """
 
     prompt: Callable[[Role], str]
     state: Callable[[State, int | None], str]
     proposal: Callable[[State, int | None], str]
     between: str
+    closing: str
     reply: str
 
 
@@ -129,6 +131,7 @@ VIEWS: Mapping[str, View] = MappingProxyType(
             state=state_in_words,
             proposal=proposal_in_words,
             between="\n",
+            closing="\nReply with your moves, like this: <answer>Up Right Right</answer>",
             reply="<answer>{}</answer>",
         ),
         "compact": View(
@@ -136,6 +139,7 @@ VIEWS: Mapping[str, View] = MappingProxyType(
             state=state_in_tokens,
             proposal=proposal_in_tokens,
             between=" ",
+            closing="",
             reply="<answer> {} </answer>",
         ),
     }
