@@ -124,3 +124,10 @@ def test_the_single_variant_goes_with_a_single_method() -> None:
 def test_contradictions_and_what_is_missing_are_reported_together() -> None:
     found = refusals("sampling.top_k=5", "model.lora_alpha=2", "logging.wandb=true")
     assert set(found) == {"sampling.top_k", "model.lora_alpha", "logging.wandb"}
+
+
+def test_more_threads_than_any_machine_can_start_are_refused() -> None:
+    # A hundred thousand ended in a segmentation fault of the thread library.
+    assert refusals("model.threads=100000") == {
+        "model.threads": 'must be "auto" or an integer >= 1 and <= 1024'
+    }

@@ -33,7 +33,7 @@ def make_rules(
     *,
     follow: str | float = "best",
     team_weight: float = 1.0,
-    max_prompt_tokens: int = 1000,
+    max_prompt_tokens: int = 2000,
     ends_unscored: Callable[[Sequence[Group]], bool] = all_unscored,
     episode_seconds: float | None = None,
     seed: Callable[[Opening, str, int, int], int] = numbered_seed,

@@ -144,7 +144,7 @@ class ModelSettings(Section):
         description="The compute type; trained weights and moments stay float32 or wider. `auto` "
         "is resolved once and stored with the run.",
     )
-    threads: Literal["auto"] | AtLeastOne = Field(
+    threads: Literal["auto"] | Annotated[int, Field(ge=1, le=1024)] = Field(
         default="auto", description="CPU threads; `auto` is resolved once and stored with the run."
     )
     lora_rank: AtLeastOne | None = Field(
