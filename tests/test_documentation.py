@@ -139,7 +139,7 @@ def test_a_command_of_a_page_is_one_that_cotrain_has(command: Command):
 def test_the_settings_of_a_command_are_allowed(command: Command):
     given = COMMANDS.commands["train"].make_context("train", list(command.words[2:])).params
     with chdir(ROOT):
-        load_config(given["config"], given["assignments"] or [])
+        assert load_config(given["config"], given["assignments"] or []).run.steps >= 1
 
 
 @pytest.mark.parametrize("command", SHOWN, ids=str)
