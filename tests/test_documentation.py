@@ -113,6 +113,7 @@ def test_the_code_of_a_page_runs(page: Path, workplace: Path):
                 exec(compile(text, str(page), "exec"), namespace)
             else:
                 run_examples(page, block, namespace)
+    assert set(namespace) > {"__name__"}, "the page's code defines nothing"
 
 
 def run_examples(page: Path, block: Block, namespace: dict[str, Any]) -> None:
