@@ -27,6 +27,7 @@ from cotrain.policies.base import Decoding, SampleRequest
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.chat import ChatCodec
 from cotrain.policies.loading import load_base
+from cotrain.policies.networks import WholeModel
 from cotrain.policies.weights import MasterWeights
 from cotrain.training.recording import peak_memory_bytes
 
@@ -37,9 +38,10 @@ class Step:
     def __init__(self, options: argparse.Namespace) -> None:
         model, tokenizer = load_base(str(options.model_dir), torch.float32)
         dtype = torch.bfloat16 if options.bfloat16 else torch.float32
-        weights = MasterWeights(model, dtype)
+        network = WholeModel(model, tokenizer)
+        weights = MasterWeights(network.tensors(), dtype)
         codec = ChatCodec(tokenizer, end_ids=(), template_options={})
-        self.policy = CausalPolicy("shared", model, codec, max_batch_tokens=10**6)
+        self.policy = CausalPolicy("shared", network, codec, max_batch_tokens=10**6)
         settings = UpdateSettings(
             sequence_mean,
             max_reply_tokens=options.reply_tokens,

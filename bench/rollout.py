@@ -17,6 +17,7 @@ from cotrain.policies.base import Decoding, SampleRequest
 from cotrain.policies.causal_lm import CausalPolicy, pad_left
 from cotrain.policies.chat import ChatCodec
 from cotrain.policies.loading import load_base
+from cotrain.policies.networks import WholeModel
 
 
 def main() -> None:
@@ -34,7 +35,9 @@ def main() -> None:
         if options.model is None:
             write_model(Path(folder))
         model, tokenizer = load_base(options.model or folder, torch.float32)
-    policy = CausalPolicy("shared", model, ChatCodec(tokenizer, (), {}), 10**7)
+    policy = CausalPolicy(
+        "shared", WholeModel(model, tokenizer), ChatCodec(tokenizer, (), {}), 10**7
+    )
     prompts = make_prompts(options.prompts, options.prompt_tokens)
     rows = options.prompts * options.candidates
     tokens = rows * options.reply_tokens

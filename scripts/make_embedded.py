@@ -34,6 +34,7 @@ from cotrain.learning.imitation import Demonstration, Imitation, ImitationSettin
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.chat import ChatCodec
 from cotrain.policies.loading import EMBEDDED_ROOT
+from cotrain.policies.networks import WholeModel
 from cotrain.policies.toy import ToySize, toy_model, toy_tokenizer
 from cotrain.policies.weights import MasterWeights
 from cotrain.runs.checkpoint_folder import latest_complete
@@ -74,8 +75,8 @@ def make_base(options: argparse.Namespace) -> None:
     tokenizer = toy_tokenizer(WORDS)
     model = toy_model(len(tokenizer), ToySize(), options.seed)
     codec = ChatCodec(tokenizer, (tokenizer.eos_token_id,), {})
-    policy = CausalPolicy("base", model, codec, 10**6)
-    weights = MasterWeights(model, torch.float32)
+    policy = CausalPolicy("base", WholeModel(model, tokenizer), codec, 10**6)
+    weights = MasterWeights(policy.network.tensors(), torch.float32)
     settings = ImitationSettings(learning_rate=2e-3, num_steps=options.steps)
     imitation = Imitation(policy, weights, PACKED, settings)
     demonstrations = mixed(codec, tokenizer, options.perfect, options.seed)

@@ -8,7 +8,7 @@ from rich.text import Text
 from tests.builders import make_candidate, make_episode, make_group, make_reply
 from tests.cli.commands import call
 
-from cotrain.assembly.evaluating import saved_team
+from cotrain.assembly.evaluating import team_of
 from cotrain.assembly.playing import Played, play
 from cotrain.cli.episode_text import encodable, episode_text, score_line
 from cotrain.core.episode import (
@@ -103,7 +103,7 @@ def test_a_long_prompt_is_cut_unless_whole_prompts_are_asked_for(
 
 
 def test_a_saved_team_plays_the_replies_that_its_evaluation_plays(run_dir: Path) -> None:
-    contender = saved_team(run_dir, {}).contender
+    contender = team_of(run_dir, {}).contender
     *_, evaluated = contender.episodes.play("test", range(3), 1)
     played = play(run_dir, [], task=2)
     assert played.episode.task == evaluated.task

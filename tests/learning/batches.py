@@ -18,8 +18,8 @@ from cotrain.core.advantages import normalised
 from cotrain.core.aggregation import sequence_mean
 from cotrain.core.grouping import turn_groups
 from cotrain.core.samples import CreditedSample, Sample, credit
-from cotrain.learning.export import MOMENTS_FILE
 from cotrain.learning.forward import PACKED, Form
+from cotrain.learning.moments import MOMENTS_FILE
 from cotrain.learning.update import PolicyLearner, UpdateSettings
 from cotrain.policies.base import Decoding, SampleRequest
 from cotrain.policies.causal_lm import CausalPolicy
@@ -59,7 +59,7 @@ def make_trained(
     seed: int = 0,
 ) -> Trained:
     policy = toy_policy(seed)
-    weights = MasterWeights(policy.model, dtype)
+    weights = MasterWeights(policy.network.tensors(), dtype)
     return Trained(policy, weights, PolicyLearner(policy, weights, form, settings))
 
 

@@ -20,7 +20,7 @@ LESSONS = (
 
 
 def learner(policy: CausalPolicy, form: Form = PACKED) -> Imitation:
-    return Imitation(policy, MasterWeights(policy.model, torch.float32), form, SETTINGS)
+    return Imitation(policy, MasterWeights(policy.network.tensors(), torch.float32), form, SETTINGS)
 
 
 @pytest.mark.parametrize("form", [PACKED, PLAIN], ids=lambda form: form.name)

@@ -9,6 +9,7 @@ from cotrain.core.seeds import derive_seed
 from cotrain.policies.base import Decoding, SampleRequest
 from cotrain.policies.causal_lm import CausalPolicy, split_by_tokens
 from cotrain.policies.chat import ChatCodec
+from cotrain.policies.networks import WholeModel
 from cotrain.policies.toy import ToySize, toy_model
 
 PROMPT, LONG_PROMPT = (1, 5, 7, 8, 2), (1, 5, 9, 9, 10, 11, 12, 13, 2)
@@ -121,7 +122,8 @@ def test_sampled_subwords_stay_as_sampled() -> None:
     # trl#5224, verl#3720, NeMo-RL#855, vllm#27515: the text has other ids
     tokenizer = bpe_tokenizer()
     model = toy_model(14, ToySize(32, 1, 1, 1, 32, 16), seed=0, end_id=1)
-    policy = CausalPolicy("shared", model, ChatCodec(tokenizer, (1,), {}), 2**20)
+    network = WholeModel(model, tokenizer)
+    policy = CausalPolicy("shared", network, ChatCodec(tokenizer, (1,), {}), 2**20)
     [replies] = policy.sample([ask((2, 3), range(20_000), 3)])
     for sampled, text, encoded in (((6, 8), "hello", [9]), ((11, 12), "Up", [13])):
         reply = next(r for r in replies if r.token_ids == (*sampled, 1))
@@ -187,7 +189,8 @@ def test_a_prompt_is_computed_once_for_all_its_replies() -> None:
     model.register_forward_pre_hook(
         lambda _, args, kwargs: rows.append(len(kwargs["input_ids"])), with_kwargs=True
     )
-    policy = CausalPolicy("shared", model, toy_policy().codec, 2**20)
+    codec = toy_policy().codec
+    policy = CausalPolicy("shared", WholeModel(model, codec.tokenizer), codec, 2**20)
     policy.sample([ask(PROMPT, range(8), 2), ask(LONG_PROMPT, range(8), 2)])
     assert rows[0] == 2
     assert max(rows[1:]) <= 16

@@ -1,6 +1,5 @@
 """From messages to ids: one start token, the template's separators, and text as it was written."""
 
-import pytest
 from tests.policies.toy_policies import SIZE
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from tokenizers.processors import TemplateProcessing
@@ -42,21 +41,11 @@ def bytes_with_chatml() -> PreTrainedTokenizerFast:
     )
 
 
-@pytest.mark.parametrize(
-    "template", [None, "{{ bos_token }} {% for m in messages %}{{ m.content }} {% endfor %}"]
-)
-def test_a_prompt_has_one_start_token(template: str | None) -> None:
+def test_a_prompt_has_one_start_token() -> None:
+    template = "{{ bos_token }} {% for m in messages %}{{ m.content }} {% endfor %}"
     # trl#5224: a template that holds the start token is not given another
     codec = ChatCodec(with_start_token(template), (1,), {})
     assert codec.encode([Message("user", "hello"), Message("user", "there")]) == (0, 3, 4)
-
-
-def test_without_a_template_the_contents_are_joined_by_blank_lines() -> None:
-    tokenizer = bytes_with_chatml()
-    tokenizer.chat_template = None
-    codec = ChatCodec(tokenizer, (1,), {})
-    ids = codec.encode([Message("system", "be"), Message("user", "go")])
-    assert codec.decode(ids) == "be\n\ngo"
 
 
 def test_a_turn_begins_after_the_end_mark_and_a_new_line() -> None:

@@ -10,8 +10,7 @@ from tests.policies.toy_policies import toy_policy
 
 from cotrain.policies.loading import (
     ModelNotFoundError,
-    choose_dtype,
-    dtype_name,
+    auto_dtype,
     embedded_folder,
     load_base,
     model_folder,
@@ -62,12 +61,8 @@ def test_a_name_that_is_no_folder_is_left_to_the_hub(tmp_path: Path) -> None:
     assert embedded_folder("tiny") != embedded_folder("tiny/proposer") is not None
 
 
-def test_the_compute_type_is_the_one_named_and_small_models_stay_in_float32() -> None:
-    model = toy_policy().model
-    assert choose_dtype("bfloat16", model) is torch.bfloat16
-    assert choose_dtype("float64", model) is torch.float64
-    assert choose_dtype("auto", model) is torch.float32
-    assert dtype_name(choose_dtype("auto", model)) == "float32"
+def test_small_models_stay_in_float32() -> None:
+    assert auto_dtype(toy_policy().model.num_parameters()) == "float32"
 
 
 def test_weights_of_another_model_are_refused_and_not_drawn_at_random(saved: Path) -> None:

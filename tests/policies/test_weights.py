@@ -5,7 +5,11 @@ import torch
 from tests.policies.toy_policies import SIZE
 
 from cotrain.policies.toy import toy_model
-from cotrain.policies.weights import MasterWeights
+from cotrain.policies.weights import MasterWeights, checksum
+
+
+def tensors(model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
+    return dict(model.named_parameters())
 
 
 def backward(model: torch.nn.Module, token: int = 5) -> None:
@@ -15,21 +19,21 @@ def backward(model: torch.nn.Module, token: int = 5) -> None:
 
 def test_in_float32_masters_and_model_are_one() -> None:
     model = toy_model(20, SIZE, seed=0)
-    weights = MasterWeights(model, torch.float32)
+    weights = MasterWeights(tensors(model), torch.float32)
     assert weights.shares_tensors
     named = dict(model.named_parameters())
     assert all(weights.parameters[name] is parameter for name, parameter in named.items())
 
 
 def test_in_float64_the_masters_are_float64() -> None:
-    weights = MasterWeights(toy_model(20, SIZE, seed=0), torch.float64)
+    weights = MasterWeights(tensors(toy_model(20, SIZE, seed=0)), torch.float64)
     assert {p.dtype for p in weights.parameters.values()} == {torch.float64}
 
 
 def test_in_bfloat16_the_masters_keep_what_the_model_rounds() -> None:
     model = toy_model(20, SIZE, seed=0)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    weights = MasterWeights(model, torch.bfloat16)
+    weights = MasterWeights(tensors(model), torch.bfloat16)
     for name, computing in model.named_parameters():
         assert computing.dtype is torch.bfloat16
         assert torch.equal(weights.parameters[name], before[name])
@@ -38,7 +42,7 @@ def test_in_bfloat16_the_masters_keep_what_the_model_rounds() -> None:
 
 def test_gradients_of_micro_batches_are_added_in_float32() -> None:
     model = toy_model(20, SIZE, seed=0)
-    weights = MasterWeights(model, torch.bfloat16)
+    weights = MasterWeights(tensors(model), torch.bfloat16)
     single: list[torch.Tensor] = []
     for token in (5, 6):
         backward(model, token)
@@ -54,7 +58,7 @@ def test_gradients_of_micro_batches_are_added_in_float32() -> None:
 
 def test_publishing_casts_the_masters_into_the_model() -> None:
     model = toy_model(20, SIZE, seed=0)
-    weights = MasterWeights(model, torch.bfloat16)
+    weights = MasterWeights(tensors(model), torch.bfloat16)
     with torch.no_grad():
         for master in weights.parameters.values():
             master.add_(0.5)
@@ -63,18 +67,49 @@ def test_publishing_casts_the_masters_into_the_model() -> None:
         assert torch.equal(computing, weights.parameters[name].bfloat16())
 
 
-def test_only_trained_tensors_have_masters() -> None:
-    model = toy_model(20, SIZE, seed=0).requires_grad_(False)
-    model.model.norm.weight.requires_grad_(True)
-    weights = MasterWeights(model, torch.bfloat16)
-    assert list(weights.parameters) == ["model.norm.weight"]
-    assert model.lm_head.weight.dtype is torch.bfloat16
+def test_only_the_tensors_that_are_given_have_masters_and_are_cast() -> None:
+    model = toy_model(20, SIZE, seed=0)
+    weights = MasterWeights({"norm": model.model.norm.weight}, torch.bfloat16)
+    assert list(weights.parameters) == ["norm"]
+    assert model.model.norm.weight.dtype is torch.bfloat16
+    assert model.lm_head.weight.dtype is torch.float32
+
+
+def test_rotary_frequencies_keep_their_precision_when_weights_are_cast() -> None:
+    model = toy_model(20, SIZE, seed=0)
+    before = model.model.rotary_emb.inv_freq.clone()
+    MasterWeights(tensors(model), torch.bfloat16)
+    assert torch.equal(model.model.rotary_emb.inv_freq, before)
+    assert before.dtype is torch.float32
+
+
+def test_a_checksum_tells_any_single_change_of_a_bit() -> None:
+    found = tensors(toy_model(20, SIZE, seed=0))
+    before = checksum(found.values())
+    for parameter in found.values():
+        flat, kept = parameter.data.view(-1), parameter.data.view(-1)[-1].clone()
+        flat[-1] = torch.nextafter(kept, torch.tensor(9.0))
+        assert checksum(found.values()) != before
+        flat[-1] = kept
+    assert checksum(found.values()) == before
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_masters_know_the_checksum_of_what_they_publish(dtype: torch.dtype) -> None:
+    model = toy_model(20, SIZE, seed=0)
+    weights = MasterWeights(tensors(model), dtype)
+    with torch.no_grad():
+        for master in weights.parameters.values():
+            master.add_(0.5)
+    promised = weights.checksum()
+    weights.publish()
+    assert checksum(tensors(model).values()) == promised
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_saved_masters_are_taken_over_and_published(dtype: torch.dtype) -> None:
     model, other = toy_model(20, SIZE, seed=0), toy_model(20, SIZE, seed=1)
-    weights, source = MasterWeights(model, dtype), MasterWeights(other, dtype)
+    weights, source = MasterWeights(tensors(model), dtype), MasterWeights(tensors(other), dtype)
     weights.load(source.state())
     for name, computing in model.named_parameters():
         assert torch.equal(weights.parameters[name], source.parameters[name])
@@ -82,7 +117,7 @@ def test_saved_masters_are_taken_over_and_published(dtype: torch.dtype) -> None:
 
 
 def test_saved_masters_that_do_not_fit_are_refused_and_change_nothing() -> None:
-    weights = MasterWeights(toy_model(20, SIZE, seed=0), torch.float32)
+    weights = MasterWeights(tensors(toy_model(20, SIZE, seed=0)), torch.float32)
     before = {name: value.clone() for name, value in weights.state().items()}
     fewer = {name: torch.zeros_like(value) for name, value in before.items()}
     del fewer["model.norm.weight"]
@@ -95,6 +130,6 @@ def test_saved_masters_that_do_not_fit_are_refused_and_change_nothing() -> None:
 
 
 def test_a_tensor_without_gradient_gets_none() -> None:
-    weights = MasterWeights(toy_model(20, SIZE, seed=0), torch.bfloat16)
+    weights = MasterWeights(tensors(toy_model(20, SIZE, seed=0)), torch.bfloat16)
     weights.collect_gradients()
     assert all(master.grad is None for master in weights.parameters.values())

@@ -6,6 +6,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel, PreTraine
 
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.chat import ChatCodec, end_token_ids
+from cotrain.policies.networks import WholeModel
 from cotrain.policies.toy import ToySize, toy_model, toy_tokenizer
 
 WORDS = tuple("abcdefghijklm")
@@ -45,7 +46,8 @@ def toy_policy(
     tokenizer = toy_tokenizer(WORDS)
     model = sharpen(toy_model(len(tokenizer), SIZE, seed))
     codec = ChatCodec(tokenizer, end_token_ids(model.config, None, tokenizer), {})
-    return CausalPolicy("shared", model, codec, max_batch_tokens, reply_seconds)
+    network = WholeModel(model, tokenizer)
+    return CausalPolicy("shared", network, codec, max_batch_tokens, reply_seconds)
 
 
 def gpt2_policy() -> CausalPolicy:
@@ -60,9 +62,9 @@ def gpt2_policy() -> CausalPolicy:
         bos_token_id=1,
         eos_token_id=1,
     )
-    model = GPT2LMHeadModel(config)
-    codec = ChatCodec(toy_tokenizer([str(number) for number in range(43)]), (1,), {})
-    return CausalPolicy("shared", model, codec, max_batch_tokens=2**20)
+    tokenizer = toy_tokenizer([str(number) for number in range(43)])
+    network = WholeModel(GPT2LMHeadModel(config), tokenizer)
+    return CausalPolicy("shared", network, ChatCodec(tokenizer, (1,), {}), 2**20)
 
 
 def bpe_tokenizer() -> PreTrainedTokenizerFast:

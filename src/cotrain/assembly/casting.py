@@ -1,6 +1,8 @@
 """Who plays each agent, in training and in evaluation, and how a method samples."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from cotrain.assembly.policies import Policies
@@ -8,7 +10,7 @@ from cotrain.config import TRAINING_METHODS, Config, ConfigurationError, Fault, 
 from cotrain.config.availability import available
 from cotrain.core.selection import selection
 from cotrain.environments.base import Environment
-from cotrain.policies.base import Decoding
+from cotrain.policies.base import Decoding, Sampler
 from cotrain.rollouts.base import Cast, Player
 from cotrain.rollouts.engine import Engine
 from cotrain.rollouts.episodes import EvaluationEpisodes, Limits, TrainingEpisodes
@@ -42,15 +44,30 @@ def _refuse_settle(environment: Environment[Any]) -> None:
         raise ConfigurationError([Fault("environment.name", show(environment.name), allowed)])
 
 
+def trained_roles(config: Config, environment: Environment[Any], step: int) -> tuple[str, ...]:
+    """The roles that this step trains, steps counted from 1: those that are not frozen.
+
+    With `team.alternate_every` they take turns, in the order of the environment.
+    """
+    trainable = tuple(
+        role.name for role in environment.roles if config.team.role(role.name).trainable
+    )
+    every = config.team.alternate_every
+    if every is None:
+        return trainable
+    return (trainable[(step - 1) // every % len(trainable)],)
+
+
 def training_cast(
-    config: Config, environment: Environment[Any], policies: Policies, method: Method
+    config: Config, environment: Environment[Any], policies: Policies, method: Method, step: int
 ) -> Cast:
-    """A player for each agent; a frozen role gives one reply and no group."""
+    """A player for each agent in this step; a frozen or idle role gives one reply and no group."""
+    now = trained_roles(config, environment, step)
     cast: dict[str, Player] = {}
     for role in environment.roles:
-        trained = config.team.role(role.name).trainable
+        trained = role.name in now
         decoding = Decoding(_temperature(config, role.name), reply_limit(config, role.name))
-        sampler = policies.samplers[policies.of_role[role.name]]
+        sampler = policies.sampler_of(role.name)
         width = method.width if trained else 1
         for agent in role.agents:
             cast[agent] = Player(agent, role.name, sampler, decoding, width, trained)
@@ -68,13 +85,18 @@ def evaluation_decoding(config: Config) -> Decoding:
     )
 
 
-def evaluation_cast(config: Config, environment: Environment[Any], policies: Policies) -> Cast:
-    """A player for each agent, with one reply a prompt and the evaluation's decoding."""
+def evaluation_cast(
+    config: Config, environment: Environment[Any], samplers: Mapping[str, Sampler]
+) -> Cast:
+    """A player for each agent, with one reply a prompt and the evaluation's decoding.
+
+    `samplers` are those of the roles.
+    """
     general = evaluation_decoding(config)
     cast: dict[str, Player] = {}
     for role in environment.roles:
         decoding = replace(general, max_reply_tokens=reply_limit(config, role.name))
-        sampler = policies.samplers[policies.of_role[role.name]]
+        sampler = samplers[role.name]
         for agent in role.agents:
             cast[agent] = Player(agent, role.name, sampler, decoding, 1, trained=False)
     return cast
@@ -86,7 +108,7 @@ def training_episodes(
     """The episode source of a training run."""
     return TrainingEpisodes(
         engine=engine_of(config, environment),
-        cast=training_cast(config, environment, policies, method),
+        cast_of=partial(training_cast, config, environment, policies, method),
         method=method,
         limits=limits_of(config),
         selection=selection(config.algorithm.follow),
@@ -96,12 +118,12 @@ def training_episodes(
 
 
 def evaluation_episodes(
-    config: Config, environment: Environment[Any], policies: Policies
+    config: Config, environment: Environment[Any], samplers: Mapping[str, Sampler]
 ) -> EvaluationEpisodes:
-    """The episode source of evaluations."""
+    """The episode source of evaluations, with these samplers in the roles."""
     return EvaluationEpisodes(
         engine=engine_of(config, environment),
-        cast=evaluation_cast(config, environment, policies),
+        cast=evaluation_cast(config, environment, samplers),
         limits=limits_of(config),
         seed=config.evaluation.seed,
     )

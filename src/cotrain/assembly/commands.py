@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from cotrain.assembly.evaluating import refuse_unknown_split, team_of
+from cotrain.assembly.lineup import Lineup
 from cotrain.assembly.planning import RunPlan, plan_of
 from cotrain.assembly.training import Run, continued_config, resume_run, start_run
 from cotrain.config import (
@@ -62,15 +63,21 @@ def evaluate(
     tasks: int | None = None,
     split: str = "test",
     seed: int | None = None,
+    policies: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+    swaps: Sequence[tuple[str, str]] = (),
 ) -> dict[str, Any]:
     """One evaluation row of a run folder, a checkpoint, a configuration file or a preset.
 
-    `tasks` and `seed` set `evaluation.tasks` and `evaluation.seed`.
+    `tasks` and `seed` set `evaluation.tasks` and `evaluation.seed`. `policies` puts policies of
+    other runs into roles, `{"planner": "runs/a:planner@40"}`; `swaps` are pairs of roles that play
+    with each other's policies.
     """
     refuse_unknown_split(split)
     changes = {"evaluation.seed": seed, "evaluation.tasks": tasks}
     given = {key: value for key, value in changes.items() if value is not None}
-    team = team_of(target, {**by_key(overrides), **given})
+    pairs = list(policies.items()) if isinstance(policies, Mapping) else policies
+    lineup = Lineup(swaps, pairs)
+    team = team_of(target, {**by_key(overrides), **given}, lineup)
     return evaluate_contender(team.contender, split, team.config.evaluation.tasks, team.step)
 
 

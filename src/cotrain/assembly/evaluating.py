@@ -3,12 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from cotrain.assembly.casting import evaluation_decoding, evaluation_episodes
 from cotrain.assembly.environments import build_environment, environment_fault
-from cotrain.assembly.policies import Policies, build_policies
+from cotrain.assembly.lineup import AS_SAVED, Lineup, apply_lineup
+from cotrain.assembly.policies import build_samplers
+from cotrain.assembly.policy_plans import policy_of_role, policy_plans
 from cotrain.assembly.resolving import resolved
+from cotrain.assembly.saved import SavedSamplers, checkpoint_of, saved_roles
 from cotrain.config import (
     Config,
     ConfigurationError,
@@ -20,24 +24,25 @@ from cotrain.config import (
 )
 from cotrain.environments.base import SPLITS, Environment
 from cotrain.environments.returned import RULE_FAULTS, checked_task
+from cotrain.policies.base import Sampler
 from cotrain.policies.loading import embedded_folder
-from cotrain.runs import layout
-from cotrain.runs.checkpoint_folder import checkpoint_at, latest_complete
 from cotrain.runs.durable import RunFolderRefusedError
-from cotrain.runs.store import RunFolder
 from cotrain.training.checkpoints import SavedState, read_state
 from cotrain.training.evaluation import Contender
 
 
 def contender_of(
-    config: Config, environment: Environment[Any], policies: Policies, run: str | None = None
+    config: Config,
+    environment: Environment[Any],
+    samplers: Mapping[str, Sampler],
+    runs: Mapping[str, str | None] = MappingProxyType({}),
 ) -> Contender:
-    """The team that these policies form; `run` is where they are from, None for the row's own."""
+    """The team that these samplers form, by role; `runs` says where each is from."""
     return Contender(
         method=config.algorithm.method,
-        episodes=evaluation_episodes(config, environment, policies),
+        episodes=evaluation_episodes(config, environment, samplers),
         decoding=evaluation_decoding(config),
-        runs={role.name: run for role in environment.roles},
+        runs={role.name: runs.get(role.name) for role in environment.roles},
     )
 
 
@@ -51,7 +56,7 @@ def baselines_of(config: Config) -> list[Contender]:
 
 
 @dataclass(frozen=True, slots=True)
-class SavedTeam:
+class EvaluatedTeam:
     """A team with the configuration it plays under, and the step that it was saved at."""
 
     config: Config
@@ -59,36 +64,46 @@ class SavedTeam:
     step: int
 
 
-def saved_team(target: Path, overrides: Mapping[str, object]) -> SavedTeam:
-    """The team of a run folder (its last complete checkpoint) or of a checkpoint.
+def team_of(
+    target: str | Path, overrides: Mapping[str, object], lineup: Lineup = AS_SAVED
+) -> EvaluatedTeam:
+    """The team of a run folder or checkpoint, or the untrained one of a file or preset.
 
-    Raises RunFolderRefusedError for a folder that is neither, or has no complete checkpoint.
+    Raises RunFolderRefusedError for a folder that is neither, or has no complete checkpoint, and
+    ConfigurationError for a lineup that names what is not there.
     """
-    checkpoint = target
-    if (target / layout.CONFIG).is_file():
-        latest = latest_complete(RunFolder(target).checkpoints)
-        if latest.checkpoint is None:
-            raise RunFolderRefusedError(
-                f"{target} has no complete checkpoint yet: its team cannot be evaluated"
-            )
-        checkpoint = latest.checkpoint.path
-    state = read_state(checkpoint_at(checkpoint).path)
-    config = resolved(replaced(config_from_json(state.config), overrides))
-    return SavedTeam(config, _saved_contender(config, checkpoint, state, None), state.progress.step)
-
-
-def team_of(target: str | Path, overrides: Mapping[str, object]) -> SavedTeam:
-    """The team of a run folder or checkpoint, or the untrained one of a file or preset."""
     if Path(target).is_dir():
-        return saved_team(Path(target), overrides)
-    return fresh_team(resolved(load_config(target, overrides)))
+        return _saved_team(checkpoint_of(Path(target)), overrides, lineup)
+    return _fresh_team(load_config(target, overrides), lineup)
 
 
-def fresh_team(config: Config) -> SavedTeam:
-    """The team of a configuration, untrained."""
+def _saved_team(checkpoint: Path, overrides: Mapping[str, object], lineup: Lineup) -> EvaluatedTeam:
+    state = read_state(checkpoint)
+    config = replaced(config_from_json(state.config), overrides)
     environment = build_environment(config)
-    policies = build_policies(config, environment)
-    return SavedTeam(config, contender_of(config, environment, policies), 0)
+    config = resolved(config, environment)
+    own = saved_roles(checkpoint, state, config, environment)
+    swapped, others = apply_lineup(lineup, environment, own, config)
+    loader = SavedSamplers()
+    chosen = {**swapped, **others}
+    samplers = {role: loader.sampler(saved) for role, saved in chosen.items()}
+    runs = {role: saved.run for role, saved in chosen.items()}
+    contender = contender_of(config, environment, samplers, runs)
+    return EvaluatedTeam(config, contender, state.progress.step)
+
+
+def _fresh_team(config: Config, lineup: Lineup) -> EvaluatedTeam:
+    environment = build_environment(config)
+    config = resolved(config, environment)
+    plans = policy_plans(config, environment)
+    own = policy_of_role(config, environment)
+    swapped, others = apply_lineup(lineup, environment, own, config)
+    fresh = build_samplers(config, {name: plans[name] for name in swapped.values()})
+    loader = SavedSamplers()
+    samplers = {role: fresh[name] for role, name in swapped.items()}
+    samplers |= {role: loader.sampler(saved) for role, saved in others.items()}
+    runs = {role: saved.run for role, saved in others.items()}
+    return EvaluatedTeam(config, contender_of(config, environment, samplers, runs), 0)
 
 
 def refuse_unknown_split(split: str) -> None:
@@ -139,18 +154,14 @@ def _baseline_state(name: str) -> SavedState:
 
 def _baseline(config: Config, name: str) -> Contender:
     folder, state = embedded_folder(name) or Path(name), _baseline_state(name)
-    its_own = config_from_json(state.config)
     shared = {
         "evaluation": config.evaluation.model_dump(mode="json"),
         "limits": config.limits.model_dump(mode="json"),
         "model.threads": config.model.threads,
     }
-    return _saved_contender(replaced(its_own, shared), folder, state, folder.name)
-
-
-def _saved_contender(
-    config: Config, checkpoint: Path, state: SavedState, run: str | None
-) -> Contender:
-    environment = build_environment(config)
-    policies = build_policies(config, environment, checkpoint / layout.POLICIES, state.versions)
-    return contender_of(config, environment, policies, run)
+    its_own = replaced(config_from_json(state.config), shared)
+    environment = build_environment(its_own)
+    loader = SavedSamplers()
+    saved = saved_roles(folder, state, its_own, environment)
+    samplers = {role: loader.sampler(policy) for role, policy in saved.items()}
+    return contender_of(its_own, environment, samplers, dict.fromkeys(samplers, folder.name))

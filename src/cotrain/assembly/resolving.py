@@ -1,19 +1,37 @@
 """What `auto` stands for on this machine, decided once and stored with the run."""
 
+from typing import Any
+
 import torch
 
+from cotrain.assembly.networks import named_by
+from cotrain.assembly.policy_plans import policy_plans
 from cotrain.config import Config, replaced
+from cotrain.environments.base import Environment
+from cotrain.policies.loading import architecture, auto_dtype
 from cotrain.runs.manifest import available_cpus
 
 
-def resolved(config: Config, dtype: str | None = None) -> Config:
-    """The configuration with the thread count, and the compute type once it is known, in place.
+def resolved(config: Config, environment: Environment[Any]) -> Config:
+    """The configuration with the thread count and the compute type in place.
 
-    Also sets the process to that many threads.
+    Also sets the process to that many threads. One compute type serves all policies: that of the
+    largest base. Raises ConfigurationError for a base that is not there.
     """
     threads = available_cpus() if config.model.threads == "auto" else config.model.threads
-    values: dict[str, object] = {"model.threads": threads}
-    if dtype is not None and config.model.dtype == "auto":
-        values["model.dtype"] = dtype
     torch.set_num_threads(threads)
+    values: dict[str, object] = {"model.threads": threads}
+    if config.model.dtype == "auto":
+        values["model.dtype"] = auto_dtype(_largest(config, environment))
     return replaced(config, values)
+
+
+def _largest(config: Config, environment: Environment[Any]) -> int:
+    """The parameters of the largest base; 0 for a team of scripts."""
+    plans = policy_plans(config, environment).values()
+    bases = {plan.base: plan.base_key for plan in plans if plan.script is None}
+    return max((_size(name, key) for name, key in bases.items()), default=0)
+
+
+def _size(name: str, key: str) -> int:
+    return named_by(key, name, lambda: architecture(name)).num_parameters()

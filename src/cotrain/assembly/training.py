@@ -13,6 +13,7 @@ from cotrain.assembly.casting import method_of, training_episodes
 from cotrain.assembly.environments import build_environment, environment_fault
 from cotrain.assembly.evaluating import baselines_of, check_baselines, contender_of
 from cotrain.assembly.policies import Policies, build_policies
+from cotrain.assembly.policy_plans import refuse_nothing_to_train
 from cotrain.assembly.resolving import resolved
 from cotrain.config import (
     Config,
@@ -107,10 +108,10 @@ def start_run(config: Config, path: Path, stop: Callable[[], bool]) -> Run:
     """Trains from step 0 in a new folder."""
     environment = build_environment(config)
     method_of(config, environment)
+    refuse_nothing_to_train(config, environment)
     check_baselines(config)
-    config = resolved(config)
+    config = resolved(config, environment)
     policies = build_policies(config, environment)
-    config = resolved(config, policies.dtype)
     manifest = _manifest(config, environment)
     with RunStore.create(path, config.model_dump(mode="json"), manifest) as store:
         return _play(store, config, environment, policies, Progress(), (), stop)
@@ -121,8 +122,8 @@ def resume_run(config: Config, store: RunStore, stop: Callable[[], bool]) -> Run
     latest = latest_complete(store.checkpoints)
     if latest.checkpoint is not None and _is_over(config, latest.checkpoint.path):
         return Run(store.path, finished=True)
-    config = resolved(config)
     environment = build_environment(config)
+    config = resolved(config, environment)
     policies = build_policies(config, environment)
     events = [("checkpoint", warning) for warning in latest.warnings]
     if latest.checkpoint is None:
@@ -130,7 +131,7 @@ def resume_run(config: Config, store: RunStore, stop: Callable[[], bool]) -> Run
         events.append(("resume", "there is no complete checkpoint: the run begins at step 0"))
         progress = Progress()
     else:
-        progress = restore(latest.checkpoint.path, policies.learners)
+        progress = restore(latest.checkpoint.path, policies.learners, _bases(policies))
         store.cut_to(progress.step)
         events.append(("resume", f"from {layout.CHECKPOINTS}/{latest.checkpoint.path.name}"))
     return _play(store, config, environment, policies, progress, events, stop)
@@ -201,9 +202,15 @@ def _recorder(
         evaluation.validation_tasks,
         config.logging.episodes,
     )
-    kept = Kept(policies.samplers, policies.learners, config.model_dump(mode="json"))
-    team = contender_of(config, environment, policies)
+    settings = config.model_dump(mode="json")
+    kept = Kept(policies.samplers, policies.learners, _bases(policies), settings)
+    samplers = {role.name: policies.sampler_of(role.name) for role in environment.roles}
+    team = contender_of(config, environment, samplers)
     return RunRecorder(store, loggers, plan, kept, team, lambda: baselines_of(config))
+
+
+def _bases(policies: Policies) -> dict[str, dict[str, str]]:
+    return {name: base.as_json() for name, base in policies.bases.items()}
 
 
 def _loggers(config: Config, progress: Progress) -> list[Logger]:

@@ -17,15 +17,32 @@ def evaluate(
     seed: Annotated[
         int | None, typer.Option(min=0, help="evaluation.seed: tasks and sampling.")
     ] = None,
+    policies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            metavar="ROLE=RUN[:POLICY][@STEP]",
+            help="Puts a policy of any run into a role; may be repeated.",
+        ),
+    ] = None,
+    swaps: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--swap", metavar="ROLE=ROLE", help="Two roles play with each other's policies."
+        ),
+    ] = None,
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:
     """Evaluates a team: one reply an agent and turn, with a 95 % interval. Writes nothing."""
     from cotrain.assembly import commands
+    from cotrain.assembly.lineup import parse_pairs
     from cotrain.runs.loggers.console import comparison_table
 
     with explained():
-        row = commands.evaluate(target, assignments or [], tasks, split, seed)
+        replaced = parse_pairs("--policy", policies or [])
+        swapped = parse_pairs("--swap", swaps or [])
+        row = commands.evaluate(target, assignments or [], tasks, split, seed, replaced, swapped)
         if as_json:
             print_json(row)
         else:

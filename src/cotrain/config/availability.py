@@ -15,13 +15,9 @@ class Limit(NamedTuple):
 
 
 LIMITS = (
-    Limit("team.policies", ("shared",)),
-    Limit("team.alternate_every", (None,)),
-    Limit("model.lora_rank", (None,)),
     Limit("model.gradient_checkpointing", (False,)),
     Limit("sampling.engine", ("local",)),
     Limit("algorithm.method", ("single", "single_grpo", "team", "at_grpo")),
-    Limit("algorithm.kl_coefficient", (0,)),
     Limit("algorithm.ratio_cap", (2.0,)),
     Limit("sandbox", (None,)),
     Limit("cluster", (None,)),
@@ -57,7 +53,7 @@ def available(key: str) -> tuple[object, ...]:
 def works(limit: Limit) -> str:
     """The values that work, as text.
 
-    >>> works(Limit("team.alternate_every", (None,)))
+    >>> works(Limit("cluster", (None,)))
     'not set'
     """
     return " or ".join(show(value) for value in limit.works)

@@ -37,6 +37,19 @@ def is_clipped(
     return too_high | too_low
 
 
+def kl_k3(logp: Tensor, logp_reference: Tensor) -> Tensor:
+    """The k3 estimate of each token's KL divergence to the reference, `exp(d) - d - 1`.
+
+    `d = logp_reference - logp` (GRPO, arXiv 2402.03300, Eq. 4). It is never negative, and its mean
+    over the policy's own tokens estimates the divergence. All tensors [N], and so is the result.
+
+    >>> kl_k3(torch.tensor([-1.0, -1.0]), torch.tensor([-1.0, -2.0]))
+    tensor([0.0000, 0.3679])
+    """
+    difference = logp_reference - logp
+    return torch.expm1(difference) - difference
+
+
 def token_logprobs(logits: Tensor, targets: Tensor, temperature: Tensor) -> Tensor:
     """Log-probs of the targets at the sampling temperature, float32 or wider.
 

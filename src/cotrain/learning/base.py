@@ -14,9 +14,10 @@ class UpdateReport:
 
     `version` is the policy's version after the update; `skipped` says that no optimiser step was
     taken, `non_finite` that one was refused because its loss or gradient was NaN or infinite.
-    `loss` and `grad_norm` are means over the optimiser steps taken. `loss_shares` says how much of
-    the update is each role's own: `|token weight x advantage|` over its trained tokens, as a share
-    of that of all roles.
+    `loss` and `grad_norm` are means over the optimiser steps taken. `kl` is the mean divergence
+    from the reference over the trained tokens, None without a reference. `loss_shares` says how
+    much of the update is each role's own: `|token weight x advantage|` over its trained tokens, as
+    a share of that of all roles.
     """
 
     version: int
@@ -27,6 +28,7 @@ class UpdateReport:
     grad_norm: float | None = None
     clip_fraction: float | None = None
     logprob_gap: float | None = None
+    kl: float | None = None
     non_finite: bool = False
     loss_shares: Mapping[str, float] = field(default_factory=dict[str, float])
 
@@ -41,7 +43,7 @@ class Learner(Protocol):
         ...
 
     def save_policy(self, folder: Path) -> None:
-        """Writes the float32 masters as a Hugging Face folder."""
+        """Writes the float32 masters as a Hugging Face or PEFT folder."""
         ...
 
     def save_optimizer(self, folder: Path) -> None:

@@ -63,17 +63,18 @@ class Imitation:
         for group in self._optimizer.param_groups:
             group["lr"] = s.learning_rate * factor
         packs = self._form.packing(list(_samples(demonstrations)))
-        model = self._policy.model
-        layout = lay_out(packs, self._form.mask, model.device)
-        logprobs = reply_logprobs(model, layout)
-        samples = [sample for pack in packs for sample in pack.samples]
-        weights = per_token(samples, [sample.token_weight for sample in samples], logprobs)
-        loss = -(weights * logprobs).sum()
-        loss.backward()
+        with self._policy.computing() as model:
+            layout = lay_out(packs, self._form.mask, model.device)
+            logprobs = reply_logprobs(model, layout)
+            samples = [sample for pack in packs for sample in pack.samples]
+            weights = per_token(samples, [sample.token_weight for sample in samples], logprobs)
+            loss = -(weights * logprobs).sum()
+            loss.backward()
         self._weights.collect_gradients()
         torch.nn.utils.clip_grad_norm_(self._weights.parameters.values(), s.max_grad_norm)
         self._optimizer.step()
         self._weights.publish()
+        self._policy.seal(self._weights.checksum())
         self._weights.clear_gradients()
         return loss.item()
 

@@ -12,21 +12,18 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
+from transformers import PreTrainedModel
 
 from cotrain.core.aggregation import Aggregation
-from cotrain.core.loss import clipped_surrogate, is_clipped
+from cotrain.core.loss import clipped_surrogate, is_clipped, kl_k3
 from cotrain.core.samples import CreditedSample
 from cotrain.core.seeds import derive_seed
 from cotrain.learning.base import LearningError, UpdateReport
 from cotrain.learning.batching import Pack, WeightedSample, micro_batches, minibatches
-from cotrain.learning.export import (
-    load_moments,
-    load_weights,
-    save_moments,
-    save_weights,
-)
 from cotrain.learning.forward import Form, lay_out, per_token, reply_logprobs
+from cotrain.learning.moments import load_moments, save_moments
 from cotrain.policies.causal_lm import CausalPolicy
+from cotrain.policies.networks import Network
 from cotrain.policies.weights import MasterWeights
 
 
@@ -44,6 +41,7 @@ class UpdateSettings:
     num_minibatches: int = 1
     microbatch_tokens: int = 16384
     max_logprob_gap: float = 0.1
+    kl_coefficient: float = 0.0
     seed: int = 0
 
 
@@ -56,18 +54,32 @@ class _Tally:
     tokens: int = 0
     gap: float = 0.0
     gap_tokens: int = 0
+    kl: float = 0.0
 
 
 class PolicyLearner:
-    """Trains a causal policy's weights with AdamW."""
+    """Trains a causal policy's weights with AdamW.
+
+    `weights` are those of the policy's network. `reference`, needed when the KL coefficient is
+    above 0, is what the policy must stay near: the weights that it started from.
+    """
 
     def __init__(
-        self, policy: CausalPolicy, weights: MasterWeights, form: Form, settings: UpdateSettings
+        self,
+        policy: CausalPolicy,
+        weights: MasterWeights,
+        form: Form,
+        settings: UpdateSettings,
+        reference: Network | None = None,
     ) -> None:
+        if settings.kl_coefficient > 0 and reference is None:
+            raise ValueError(f"kl_coefficient = {settings.kl_coefficient} needs a reference")
         self._policy = policy
         self._weights = weights
         self._form = form
         self._settings = settings
+        self._reference = reference
+        policy.seal(weights.checksum())
         self._optimizer = torch.optim.AdamW(
             weights.parameters.values(),
             lr=settings.learning_rate,
@@ -115,6 +127,7 @@ class PolicyLearner:
             grad_norm=sum(taken) / len(taken) if taken else None,
             clip_fraction=tally.clipped / tally.tokens,
             logprob_gap=_finite(tally.gap / tally.gap_tokens),
+            kl=None if self._reference is None else _finite(tally.kl / tally.tokens),
             non_finite=len(taken) < len(norms),
             loss_shares=loss_shares(
                 [sample for part in parts for sample in part],
@@ -127,8 +140,9 @@ class PolicyLearner:
     ) -> float | None:
         """Steps on one minibatch; returns the gradient norm, or None if it was not finite."""
         loss_before = tally.loss
-        for batch in micro_batches(self._form.packing(part), self._settings.microbatch_tokens):
-            self._accumulate(batch, old, tally)
+        with self._policy.computing() as model:
+            for batch in self._micro_batches(part):
+                self._accumulate(model, batch, old, tally)
         self._refuse_gap(tally)
         norm = float(
             torch.nn.utils.clip_grad_norm_(
@@ -139,15 +153,24 @@ class PolicyLearner:
         if finite:
             self._optimizer.step()
             self._weights.publish()
+            self._policy.seal(self._weights.checksum())
         else:
             tally.loss = loss_before
         self._weights.clear_gradients()
         return norm if finite else None
 
-    def _accumulate(self, batch: Sequence[Pack], old: Mapping[int, Tensor], tally: _Tally) -> None:
+    def _accumulate(
+        self,
+        model: PreTrainedModel,
+        batch: Sequence[Pack],
+        old: Mapping[int, Tensor],
+        tally: _Tally,
+    ) -> None:
         """Adds the gradient of one micro-batch."""
         samples = [sample for pack in batch for sample in pack.samples]
-        new = self._logprobs(batch)
+        # First, because a reference on the same base makes its own adapter active meanwhile.
+        reference = None if self._reference is None else self._reference_logprobs(batch)
+        new = self._logprobs(model, batch)
         if samples[0].place in old:
             before = torch.cat([old[sample.place] for sample in samples])
         else:
@@ -156,7 +179,12 @@ class PolicyLearner:
         advantages = per_token(samples, [s.credited.advantage for s in samples], new)
         weights = per_token(samples, [s.token_weight for s in samples], new)
         clips = self._settings.clip_low, self._settings.clip_high
-        loss = (weights * clipped_surrogate(new, before, advantages, *clips)).sum()
+        losses = clipped_surrogate(new, before, advantages, *clips)
+        if reference is not None:
+            divergences = kl_k3(new, reference)
+            losses = losses + self._settings.kl_coefficient * divergences
+            tally.kl += float(divergences.detach().sum())
+        loss = (weights * losses).sum()
         loss.backward()
         self._weights.collect_gradients()
         tally.loss += loss.item()
@@ -164,23 +192,31 @@ class PolicyLearner:
         tally.tokens += len(new)
 
     @torch.no_grad()
+    def _reference_logprobs(self, batch: Sequence[Pack]) -> Tensor:
+        assert self._reference is not None
+        with self._reference.computing() as model:
+            return self._logprobs(model, batch)
+
+    @torch.no_grad()
     def _old_logprobs(
         self, parts: Sequence[Sequence[WeightedSample]], tally: _Tally
     ) -> dict[int, Tensor]:
         """The log-probs of these minibatches before the first optimiser step, by place."""
         old: dict[int, Tensor] = {}
-        for part in parts:
-            for batch in micro_batches(self._form.packing(part), self._settings.microbatch_tokens):
+        with self._policy.computing() as model:
+            for batch in (batch for part in parts for batch in self._micro_batches(part)):
                 samples = [sample for pack in batch for sample in pack.samples]
-                logprobs = self._logprobs(batch)
+                logprobs = self._logprobs(model, batch)
                 _measure_gap(samples, logprobs, tally)
                 lengths = [len(sample.reply_ids) for sample in samples]
                 places = [sample.place for sample in samples]
                 old.update(zip(places, logprobs.split(lengths), strict=True))
         return old
 
-    def _logprobs(self, batch: Sequence[Pack]) -> Tensor:
-        model = self._policy.model
+    def _micro_batches(self, part: Sequence[WeightedSample]) -> Iterator[list[Pack]]:
+        return micro_batches(self._form.packing(part), self._settings.microbatch_tokens)
+
+    def _logprobs(self, model: PreTrainedModel, batch: Sequence[Pack]) -> Tensor:
         return reply_logprobs(model, lay_out(batch, self._form.mask, model.device))
 
     def _refuse_stale(self, samples: Sequence[CreditedSample]) -> None:
@@ -203,8 +239,8 @@ class PolicyLearner:
             )
 
     def save_policy(self, folder: Path) -> None:
-        """Writes the float32 masters, the model's configuration and the tokenizer."""
-        save_weights(self._policy.model, self._policy.codec.tokenizer, self._weights, folder)
+        """Writes the float32 masters in the layout of the policy's network."""
+        self._policy.network.write(self._weights.state(), folder)
 
     def save_optimizer(self, folder: Path) -> None:
         """Writes the optimiser's moments as safetensors."""
@@ -212,8 +248,9 @@ class PolicyLearner:
 
     def load(self, policy_folder: Path, optimizer_folder: Path, version: int) -> None:
         """Takes over saved masters, moments and version."""
-        load_weights(self._policy.model, self._weights, policy_folder)
+        self._weights.load(self._policy.network.read(policy_folder))
         load_moments(self._optimizer, self._weights, optimizer_folder)
+        self._policy.seal(self._weights.checksum())
         self._policy.version = version
 
 
@@ -223,13 +260,14 @@ def weigh(
     """The trained samples of each minibatch with their token weights.
 
     The weights come from all scored replies of the minibatch; then groups without signal, whose
-    gradient is zero, are dropped.
+    gradient is zero, are dropped, unless a KL divergence gives them one.
     """
+    keeps_all = settings.kl_coefficient > 0
     place = 0
     for part in parts:
         lengths = [len(credited.sample.reply_ids) for credited in part]
         weights = settings.aggregation(lengths, settings.max_reply_tokens) if part else []
-        kept = [(c, w) for c, w in zip(part, weights, strict=True) if c.has_signal]
+        kept = [(c, w) for c, w in zip(part, weights, strict=True) if c.has_signal or keeps_all]
         yield [WeightedSample(place + i, c, w) for i, (c, w) in enumerate(kept)]
         place += len(kept)
 

@@ -29,6 +29,10 @@ class SampleRequest:
     decoding: Decoding
 
 
+class WeightsError(RuntimeError):
+    """A model was about to compute with other weights than those that were meant."""
+
+
 class Sampler(Protocol):
     """What gives replies. `version` counts the updates of its weights."""
 

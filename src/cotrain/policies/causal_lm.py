@@ -8,6 +8,7 @@ import inspect
 import math
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -15,34 +16,63 @@ from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
 from cotrain.core.episode import Finish, Message, Reply
-from cotrain.policies.base import SampleRequest
+from cotrain.policies.base import SampleRequest, WeightsError
 from cotrain.policies.chat import ChatCodec
 from cotrain.policies.decoding import RowDecoding, choose, uniforms
+from cotrain.policies.networks import Network
+from cotrain.policies.weights import Checksum, checksum
 
 
 class CausalPolicy:
     """Samples replies from a causal language model.
 
-    `model` is the computing model; the learner that trains it raises `version`. `max_batch_tokens`
-    bounds rows times tokens of what is sampled at once; `reply_seconds` is the time limit of one
-    such batch, past which its unfinished replies are recorded as timed out.
+    The learner that trains its network raises `version`, and seals the weights that the version
+    stands for; before anything is computed the active weights are held against the seal.
+    `max_batch_tokens` bounds rows times tokens of what is sampled at once; `reply_seconds` is the
+    time limit of one such batch, past which its unfinished replies are recorded as timed out.
     """
 
     def __init__(
         self,
         name: str,
-        model: PreTrainedModel,
+        network: Network,
         codec: ChatCodec,
         max_batch_tokens: int,
         reply_seconds: float | None = None,
     ) -> None:
         self.name = name
         self.version = 0
-        self.model = model.eval()
+        self.network = network
         self.codec = codec
-        self.context_tokens = int(model.config.get_text_config().max_position_embeddings)
+        config = network.model.config.get_text_config()
+        self.context_tokens = int(config.max_position_embeddings)
         self._max_batch_tokens = max_batch_tokens
         self._reply_seconds = reply_seconds
+        self._seal = checksum(network.tensors().values())
+
+    @property
+    def model(self) -> PreTrainedModel:
+        """The computing model, to be asked for its configuration; it computes in `computing()`."""
+        return self.network.model
+
+    def seal(self, weights: Checksum) -> None:
+        """Says what the checksum of its weights is from now on."""
+        self._seal = weights
+
+    @contextmanager
+    def computing(self) -> Iterator[PreTrainedModel]:
+        """The model with this policy's weights active, until the block ends.
+
+        Raises WeightsError when they are not the sealed ones: an update that was not published, an
+        adapter of another policy, or none.
+        """
+        with self.network.computing() as model:
+            if checksum(self.network.active()) != self._seal:
+                raise WeightsError(
+                    f"policy {self.name} version {self.version} was about to compute with other "
+                    "weights than those of this version"
+                )
+            yield model
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """The prompt's ids, through the chat template."""
@@ -50,16 +80,19 @@ class CausalPolicy:
 
     def sample(self, requests: Sequence[SampleRequest]) -> list[tuple[Reply, ...]]:
         """Replies in order; how a wave is cut into batches depends on lengths alone."""
-        return [
-            replies
-            for batch in split_by_tokens(requests, self._max_batch_tokens)
-            for replies in self._sample_batch(batch)
-        ]
+        with self.computing() as model:
+            return [
+                replies
+                for batch in split_by_tokens(requests, self._max_batch_tokens)
+                for replies in self._sample_batch(model, batch)
+            ]
 
     @torch.inference_mode()
-    def _sample_batch(self, requests: Sequence[SampleRequest]) -> list[tuple[Reply, ...]]:
+    def _sample_batch(
+        self, model: PreTrainedModel, requests: Sequence[SampleRequest]
+    ) -> list[tuple[Reply, ...]]:
         deadline = None if self._reply_seconds is None else time.monotonic() + self._reply_seconds
-        rows = _decode(self.model, self.codec.end_ids, requests, deadline)
+        rows = _decode(model, self.codec.end_ids, requests, deadline)
         replies = iter([self._reply(row) for row in rows])
         return [tuple(next(replies) for _ in request.seeds) for request in requests]
 

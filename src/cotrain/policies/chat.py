@@ -11,9 +11,8 @@ from cotrain.core.episode import Message
 class ChatCodec:
     """Encodes prompts and decodes replies with one tokenizer.
 
-    With a chat template the template alone adds special tokens; without one the contents are joined
-    by blank lines and the tokenizer adds them, once. `template_options` are passed to the template
-    (`enable_thinking = false`, say).
+    The chat template alone adds special tokens; a tokenizer without one is refused where models are
+    loaded. `template_options` are passed to the template (`enable_thinking = false`, say).
     """
 
     def __init__(
@@ -28,9 +27,6 @@ class ChatCodec:
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """The ids of a prompt that ends where the reply begins, with one start token at most."""
-        if self.tokenizer.chat_template is None:
-            text = "\n\n".join(message.content for message in messages)
-            return tuple(self.tokenizer(text)["input_ids"])
         text: Any = self.tokenizer.apply_chat_template(
             [{"role": m.role, "content": m.content} for m in messages],
             tokenize=False,

@@ -1,11 +1,13 @@
 """Base models by name: the embedded one, a folder, or the Hub."""
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import (
+    AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
     PreTrainedModel,
@@ -84,27 +86,50 @@ def model_folder(name: str) -> Path | None:
     return folder
 
 
-def choose_dtype(name: str, model: PreTrainedModel) -> torch.dtype:
-    """The compute type that `model.dtype` names; `auto` takes bfloat16 where it pays.
+def architecture(name: str) -> PreTrainedModel:
+    """The model of this name without memory for its weights.
 
-    It pays on accelerators, and for models from some ten million parameters on processors with
-    bfloat16 instructions.
+    Raises ModelNotFoundError for a folder that `load_base` would refuse, and for a configuration
+    that no causal language model has.
     """
-    if name != "auto":
-        return COMPUTE_DTYPES[name]
-    if model.device.type != "cpu":
-        return torch.bfloat16
-    large = model.num_parameters() > 10_000_000
-    return torch.bfloat16 if large and has_bfloat16_instructions() else torch.float32
+    try:
+        settings = AutoConfig.from_pretrained(str(model_folder(name) or name))
+        with torch.device("meta"):
+            return AutoModelForCausalLM.from_config(settings)
+    except ModelNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        first_line = str(error).strip().partition("\n")[0]
+        said = f"must be a folder or a Hub id of a causal language model: {first_line}"
+        raise ModelNotFoundError(f'model.name = "{name}": {said}') from error
 
 
-def dtype_name(dtype: torch.dtype) -> str:
-    """The name of a compute type in the configuration.
+def auto_dtype(num_parameters: int) -> str:
+    """The compute type that `model.dtype = "auto"` stands for on this machine.
 
-    >>> dtype_name(torch.bfloat16)
-    'bfloat16'
+    bfloat16 where it pays: on accelerators, and for models from some ten million parameters on
+    processors with bfloat16 instructions.
     """
-    return next(name for name, value in COMPUTE_DTYPES.items() if value == dtype)
+    if accelerator().type != "cpu":
+        return "bfloat16"
+    large = num_parameters > 10_000_000
+    return "bfloat16" if large and has_bfloat16_instructions() else "float32"
+
+
+def base_identity(name: str, model: PreTrainedModel) -> str:
+    """What the weights of a base are, whatever its name: the hash of its files, or its commit.
+
+    A folder's is the SHA-256 of its weight files in the order of their names; a Hub model's is the
+    commit that it was loaded from.
+    """
+    folder = model_folder(name)
+    if folder is None:
+        return f"commit:{getattr(model.config, '_commit_hash', None)}"
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob("*.safetensors")):
+        with file.open("rb") as opened:
+            digest.update(hashlib.file_digest(opened, "sha256").digest())
+    return f"sha256:{digest.hexdigest()}"
 
 
 def accelerator() -> torch.device:

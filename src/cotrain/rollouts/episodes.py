@@ -1,6 +1,6 @@
 """Where a step's episodes and an evaluation's episodes come from: an environment and its tasks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +29,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class TrainingEpisodes:
-    """The episodes of training steps. Step s plays the tasks (s - 1) n to s n - 1 of the split."""
+    """The episodes of training steps. Step s plays the tasks (s - 1) n to s n - 1 of the split.
+
+    `cast_of(step)` says who plays: a role that idles in a step gives one reply and no group.
+    """
 
     engine: Engine
-    cast: Cast
+    cast_of: Callable[[int], Cast]
     method: Method
     limits: Limits
     selection: Selection
@@ -50,7 +53,7 @@ class TrainingEpisodes:
             ends_unscored=self.method.ends_unscored,
             episode_seconds=self.limits.episode_seconds,
         )
-        return self.engine.play(list(self._openings(step)), self.cast, rules)
+        return self.engine.play(list(self._openings(step)), self.cast_of(step), rules)
 
     def _openings(self, step: int) -> Iterator[Opening]:
         number = 0

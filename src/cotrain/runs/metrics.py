@@ -40,6 +40,8 @@ METRICS: Mapping[str, str] = MappingProxyType(
         "policy.NAME.skipped": "true when no optimiser step was taken",
         "policy.NAME.logprob_gap": "mean distance of the sampler's log-probs to the trainer's, "
         "over trained tokens",
+        "policy.NAME.kl": "mean KL divergence from the reference over trained tokens (k3); null "
+        "without a KL coefficient",
         "role.NAME.score_mean": "mean score over the role's scored candidates",
         "role.NAME.reply_tokens_mean": "tokens of a reply of the role, a mean",
         "role.NAME.loss_share": "the role's share of its policy's loss weight",

@@ -15,7 +15,7 @@ from cotrain.runs.episode_file import thin
 from cotrain.runs.layout import CHECKPOINTS
 from cotrain.runs.loggers.base import Logger
 from cotrain.runs.store import RunStore
-from cotrain.training.checkpoints import fill_checkpoint
+from cotrain.training.checkpoints import SavedState, fill_checkpoint
 from cotrain.training.evaluation import Contender, evaluate
 from cotrain.training.progress import Progress
 from cotrain.training.recording import StepRecord, Stopwatch, failure_counts, step_row
@@ -35,10 +35,11 @@ class KeepingPlan:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is saved: the policies by name, and the configuration beside them."""
+    """What is saved: the policies by name, the bases of adapters, and the configuration."""
 
     samplers: Mapping[str, Sampler]
     learners: Mapping[str, Learner]
+    bases: Mapping[str, Mapping[str, str]]
     config: Mapping[str, Any]
 
 
@@ -92,12 +93,12 @@ class RunRecorder:
         every = self._plan.checkpoint_every
         if not finished and (every == 0 or progress.step % every):
             return
-        versions = {name: sampler.version for name, sampler in self._kept.samplers.items()}
+        kept = self._kept
+        versions = {name: sampler.version for name, sampler in kept.samplers.items()}
+        state = SavedState(progress, versions, kept.config, kept.bases)
         self._store.write_checkpoint(
             progress.step,
-            lambda folder: fill_checkpoint(
-                folder, progress, self._kept.learners, versions, self._kept.config
-            ),
+            lambda folder: fill_checkpoint(folder, kept.learners, state),
             self._plan.keep_checkpoints,
         )
 

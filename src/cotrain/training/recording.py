@@ -133,6 +133,7 @@ def _of_policy(report: UpdateReport) -> dict[str, object]:
         "samples": report.samples,
         "skipped": report.skipped,
         "logprob_gap": report.logprob_gap,
+        "kl": report.kl,
     }
 
 

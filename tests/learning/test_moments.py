@@ -10,7 +10,8 @@ from safetensors.torch import load_file, save_file
 from tests.learning.batches import SETTINGS, batch, make_trained
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from cotrain.learning.export import MOMENTS_FILE, WEIGHTS_FILE
+from cotrain.learning.moments import MOMENTS_FILE
+from cotrain.policies.networks import WEIGHTS_FILE
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -1,0 +1,133 @@
+"""Policies of checkpoints: which one plays a role, found and loaded for evaluation."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cotrain.assembly.networks import Bases
+from cotrain.assembly.policies import scripted_sampler
+from cotrain.assembly.policy_plans import GENERAL_KEY, policy_of_role
+from cotrain.config import Config
+from cotrain.environments.base import Environment
+from cotrain.learning.scripted import saved_script
+from cotrain.policies.adapters import Adapter, is_adapter_folder
+from cotrain.policies.base import Sampler
+from cotrain.runs import layout
+from cotrain.runs.checkpoint_folder import checkpoint_at, complete_checkpoints, latest_complete
+from cotrain.runs.durable import RunFolderRefusedError
+from cotrain.runs.store import RunFolder
+from cotrain.training.checkpoints import SavedState, read_state, refuse_other_base
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPolicy:
+    """A policy of a checkpoint, with the configuration that it is loaded with.
+
+    `run` names the run that it is from, None for the target's own.
+    """
+
+    checkpoint: Path
+    state: SavedState
+    name: str
+    config: Config
+    run: str | None = None
+
+
+def saved_roles(
+    checkpoint: Path, state: SavedState, config: Config, environment: Environment[Any]
+) -> dict[str, SavedPolicy]:
+    """The policy of each played role in a checkpoint, under this configuration.
+
+    Raises RunFolderRefusedError when the checkpoint has not the policies that it asks for.
+    """
+    of_role = policy_of_role(config, environment)
+    missing = sorted(set(of_role.values()) - set(state.versions))
+    if missing:
+        raise RunFolderRefusedError(
+            f"{checkpoint} holds policies {', '.join(sorted(state.versions))} and no "
+            f"{', '.join(missing)}: its regime or its roles are others (team.policies)"
+        )
+    return {role: SavedPolicy(checkpoint, state, name, config) for role, name in of_role.items()}
+
+
+def checkpoint_of(target: Path, step: int | None = None) -> Path:
+    """The complete checkpoint of a run folder at this step, or its last; or the checkpoint itself.
+
+    Raises RunFolderRefusedError for a folder that is neither, and for a step that was not saved.
+    """
+    if not (target / layout.CONFIG).is_file():
+        checkpoint = checkpoint_at(target).path
+        saved = read_state(checkpoint).progress.step
+        if step not in (None, saved):
+            raise RunFolderRefusedError(f"{target} is the checkpoint of step {saved}, not {step}")
+        return checkpoint
+    root = RunFolder(target).checkpoints
+    if step is None:
+        latest = latest_complete(root).checkpoint
+        if latest is None:
+            raise RunFolderRefusedError(
+                f"{target} has no complete checkpoint yet: its team cannot be evaluated"
+            )
+        return latest.path
+    complete = {checkpoint.step: checkpoint.path for checkpoint in complete_checkpoints(root)}
+    if step not in complete:
+        steps = ", ".join(map(str, sorted(complete))) or "none"
+        raise RunFolderRefusedError(f"{target} has no checkpoint of step {step}; saved: {steps}")
+    return complete[step]
+
+
+def run_name(checkpoint: Path) -> str:
+    """The name of the run that a checkpoint is of, or the checkpoint's own outside of a run."""
+    inside = checkpoint.resolve().parent.name == layout.CHECKPOINTS
+    return checkpoint.resolve().parent.parent.name if inside else checkpoint.resolve().name
+
+
+class SavedSamplers:
+    """Loads policies of checkpoints, each once. Adapters on the same base share it."""
+
+    def __init__(self) -> None:
+        self._bases: dict[str, Bases] = {}
+        self._loaded: dict[tuple[Path, str], Sampler] = {}
+
+    def sampler(self, saved: SavedPolicy) -> Sampler:
+        """The policy, ready to sample.
+
+        Raises RunFolderRefusedError for a damaged one, and for an adapter whose base has changed.
+        """
+        place = (saved.checkpoint, saved.name)
+        if place not in self._loaded:
+            self._loaded[place] = self._load(saved)
+        return self._loaded[place]
+
+    def _load(self, saved: SavedPolicy) -> Sampler:
+        folder = saved.checkpoint / layout.POLICIES / saved.name
+        script = saved_script(folder)
+        if script is not None:
+            return scripted_sampler(saved.name, script)
+        bases = self._bases_of(saved.config)
+        if is_adapter_folder(folder):
+            network = _adapter(bases, saved, folder)
+        else:
+            network = bases.whole(str(folder), GENERAL_KEY)
+        policy = bases.policy(saved.name, network)
+        policy.version = saved.state.versions[saved.name]
+        return policy
+
+    def _bases_of(self, config: Config) -> Bases:
+        """One for all policies that are loaded in the same way."""
+        parts = (config.model, config.limits, config.sampling)
+        key = "\n".join(part.model_dump_json() for part in parts)
+        return self._bases.setdefault(key, Bases(config))
+
+
+def _adapter(bases: Bases, saved: SavedPolicy, folder: Path) -> Adapter:
+    needed = saved.state.bases.get(saved.name)
+    if needed is None:
+        raise RunFolderRefusedError(f"{saved.checkpoint} does not say the base of {saved.name}")
+    base = bases.adapted(needed["name"], GENERAL_KEY)
+    present = {"name": base.source, "identity": bases.identity(base.source)}
+    refuse_other_base(saved.checkpoint, saved.name, needed, present)
+    try:
+        return base.load(folder, trainable=False)
+    except (ValueError, OSError) as error:
+        raise RunFolderRefusedError(f"{folder} cannot be loaded: {error}") from error

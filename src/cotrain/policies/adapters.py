@@ -1,0 +1,218 @@
+"""LoRA adapters on a frozen base that several policies share, one active at a time.
+
+    base   every weight frozen, in memory once
+    |- adapter of policy planner     A and B of every linear layer but the output head
+    |- adapter of policy proposer
+
+At rest no adapter is active, and a forward pass is refused: it would compute with the bare base, or
+with the adapter that happened to be used last. Inside the model an adapter has a neutral name, and
+on disk its tensors bear none, so that a role may be called `linear` or `weight`
+(huggingface/peft#2699, huggingface/peft#2772).
+"""
+
+import copy
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig
+from peft.functional import inject_adapter_in_model, set_adapter
+from peft.tuners.lora import LoraLayer
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from cotrain.policies.base import WeightsError
+from cotrain.policies.tensor_files import read_tensors, write_tensors
+from cotrain.policies.weights import copy_tensors
+
+ADAPTER_FILE = "adapter_model.safetensors"
+ADAPTER_CONFIG = "adapter_config.json"
+DEFAULT_RANK = 16
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSettings:
+    """Size of an adapter: its scale is `alpha / rank`. `seed` draws A; B starts at zero."""
+
+    rank: int
+    alpha: float
+    seed: int
+
+
+class AdaptedBase:
+    """A frozen base with its adapters. `source` is the name that the base was loaded from."""
+
+    def __init__(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, source: str
+    ) -> None:
+        self.model = model.eval()
+        self.model.requires_grad_(False)
+        self.tokenizer = tokenizer
+        self.source = source
+        self._count = 0
+        self._active: Adapter | None = None
+        self.model.register_forward_pre_hook(self._refuse_bare)
+
+    def add(self, settings: AdapterSettings, trainable: bool = True) -> "Adapter":
+        """A new adapter on every linear layer but the output head; it changes nothing yet."""
+        return self._inject(_config(settings), settings.seed, trainable)
+
+    def load(self, folder: Path, trainable: bool = True) -> "Adapter":
+        """The adapter of a PEFT folder.
+
+        Raises ValueError when it is none, when it is more than A and B of linear layers, and when
+        it was made for another base.
+        """
+        config = read_adapter_config(folder)
+        adapter = self._inject(config, 0, trainable)
+        copy_tensors(adapter.read(folder), adapter.tensors())
+        return adapter
+
+    def copy_of(self, adapter: "Adapter") -> "Adapter":
+        """A frozen adapter with the present values of another one."""
+        copied = self._inject(copy.deepcopy(adapter.config), 0, trainable=False)
+        copy_tensors(adapter.tensors(), copied.tensors())
+        return copied
+
+    def _inject(self, config: LoraConfig, seed: int, trainable: bool) -> "Adapter":
+        name = f"adapter_{self._count}"
+        self._count += 1
+        with torch.random.fork_rng(), warnings.catch_warnings():
+            # Several adapters on one model are what a base is for here.
+            warnings.filterwarnings("ignore", message="Already found a `peft_config` attribute")
+            torch.manual_seed(seed)
+            inject_adapter_in_model(config, self.model, name)
+        adapter = Adapter(self, name, config, trainable)
+        self.activate(None)
+        return adapter
+
+    @property
+    def active(self) -> "Adapter | None":
+        """The adapter that computes now; None at rest."""
+        return self._active
+
+    def activate(self, adapter: "Adapter | None") -> None:
+        """Makes this the only adapter that computes, with gradients if it is trained."""
+        names = [] if adapter is None else [adapter.name]
+        set_adapter(self.model, names, inference_mode=adapter is None or not adapter.trainable)
+        self._active = adapter
+
+    def _refuse_bare(self, model: nn.Module, inputs: object) -> None:
+        if self._active is None:
+            raise WeightsError(
+                f"the base {self.source} was about to compute without an adapter: every call must "
+                "say which policy's adapter it means"
+            )
+
+
+class Adapter:
+    """One policy's adapter on a shared base: a network in the layout of PEFT."""
+
+    def __init__(self, base: AdaptedBase, name: str, config: LoraConfig, trainable: bool) -> None:
+        self.base = base
+        self.name = name
+        self.config = config
+        self.trainable = trainable
+
+    @property
+    def model(self) -> PreTrainedModel:
+        """The base, with the layers of all of its adapters."""
+        return self.base.model
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """The base's tokenizer."""
+        return self.base.tokenizer
+
+    def tensors(self) -> dict[str, nn.Parameter]:
+        """A and B of every adapted layer."""
+        return {
+            f"base_model.model.{path}.lora_{letter}.weight": getattr(layer, f"lora_{letter}")[
+                self.name
+            ].weight
+            for path, layer in _lora_layers(self.model)
+            if self.name in layer.lora_A
+            for letter in "AB"
+        }
+
+    def active(self) -> Sequence[Tensor]:
+        """A and B of what the layers would add now: read from the layers, not from our records."""
+        return [
+            getattr(layer, f"lora_{letter}")[name].weight
+            for _, layer in _lora_layers(self.model)
+            if not layer.disable_adapters
+            for name in layer.active_adapters
+            if name in layer.lora_A
+            for letter in "AB"
+        ]
+
+    @contextmanager
+    def computing(self) -> Iterator[PreTrainedModel]:
+        """The base with this adapter; afterwards what was active before is active again."""
+        before = self.base.active
+        self.base.activate(self)
+        try:
+            yield self.model
+        finally:
+            self.base.activate(before)
+
+    def write(self, tensors: Mapping[str, Tensor], folder: Path) -> None:
+        """Writes a PEFT folder, which names its base and does not hold it."""
+        folder.mkdir(parents=True, exist_ok=True)
+        config = copy.deepcopy(self.config)
+        config.base_model_name_or_path = self.base.source
+        config.inference_mode = True
+        # A set of names has no order, and a folder should be the same each time it is written.
+        targets: Any = sorted(config.target_modules or ())
+        config.target_modules = targets
+        config.save_pretrained(str(folder))
+        write_tensors(tensors, folder / ADAPTER_FILE)
+
+    def read(self, folder: Path) -> dict[str, Tensor]:
+        """A and B alone."""
+        return read_tensors(folder / ADAPTER_FILE)
+
+
+def is_adapter_folder(folder: Path) -> bool:
+    """Whether this is a folder in the layout of PEFT."""
+    return (folder / ADAPTER_CONFIG).is_file()
+
+
+def read_adapter_config(folder: Path) -> LoraConfig:
+    """The configuration of an adapter folder. Raises ValueError for anything but LoRA."""
+    try:
+        config = LoraConfig.from_pretrained(str(folder))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{folder} is no adapter folder: {error}") from error
+    if not isinstance(config, LoraConfig):
+        raise ValueError(f"{folder} holds an adapter of another kind than LoRA")
+    return config
+
+
+def num_adapter_parameters(model: PreTrainedModel, settings: AdapterSettings) -> int:
+    """The parameters of such an adapter. `model` is used up; it may be without memory."""
+    inject_adapter_in_model(_config(settings), model, "adapter")
+    named = model.named_parameters()
+    return sum(parameter.numel() for name, parameter in named if ".lora_" in name)
+
+
+def _config(settings: AdapterSettings) -> LoraConfig:
+    alpha: Any = settings.alpha
+    return LoraConfig(
+        r=settings.rank,
+        lora_alpha=alpha,
+        lora_dropout=0.0,
+        target_modules="all-linear",
+        bias="none",
+        task_type="CAUSAL_LM",
+    )
+
+
+def _lora_layers(model: nn.Module) -> Iterator[tuple[str, LoraLayer]]:
+    for path, module in model.named_modules():
+        if isinstance(module, LoraLayer):
+            yield path, module
