@@ -20,7 +20,6 @@ LIMITS = (
     Limit("model.lora_rank", (None,)),
     Limit("model.gradient_checkpointing", (False,)),
     Limit("sampling.engine", ("local",)),
-    Limit("algorithm.method", ("single", "single_grpo", "team", "at_grpo")),
     Limit("algorithm.kl_coefficient", (0,)),
     Limit("algorithm.ratio_cap", (2.0,)),
     Limit("sandbox", (None,)),
@@ -43,15 +42,6 @@ def unavailable(values: Mapping[str, object]) -> list[Fault]:
         for limit, value in given
         if value not in limit.works
     ]
-
-
-def available(key: str) -> tuple[object, ...]:
-    """The values of a limited key that work in this version; none for a key without a limit.
-
-    >>> available("sampling.engine")
-    ('local',)
-    """
-    return next((limit.works for limit in LIMITS if limit.key == key), ())
 
 
 def works(limit: Limit) -> str:
