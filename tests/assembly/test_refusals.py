@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
+from tests.assembly.foresight import Foresight
 
 import cotrain
 from cotrain.assembly.casting import method_of
 from cotrain.assembly.evaluating import check_baselines
 from cotrain.config import ConfigurationError, load_config, replaced
-from cotrain.core.episode import Episode
-from cotrain.environments.plan_path import PlanPath
+from cotrain.rollouts.methods import WholeEpisodeMethod
 
 SHORT = {
     "run.steps": 1,
@@ -24,14 +24,20 @@ SHORT = {
 }
 
 
-class LateCredit(PlanPath):
-    def settle(self, episode: Episode) -> dict[tuple[str, int], float]:
-        return {}
+@pytest.mark.parametrize("method", ["at_grpo", "single_at_grpo"])
+def test_credit_that_needs_later_turns_is_refused_with_the_tree(method: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        method_of(load_config(None, {"algorithm.method": method}), Foresight())
+    assert str(caught.value) == (
+        f'algorithm.method = "{method}": cannot honour settle(episode) of plan_path, which gives '
+        'credit by later turns; allowed are "team_grpo", "single_grpo"'
+    )
 
 
-def test_an_environment_with_credit_that_needs_later_turns_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="settle"):
-        method_of(load_config(), LateCredit())
+@pytest.mark.parametrize("method", ["team_grpo", "single_grpo"])
+def test_whole_episodes_may_have_credit_that_needs_later_turns(method: str) -> None:
+    config = load_config(None, {"algorithm.method": method})
+    assert isinstance(method_of(config, Foresight()), WholeEpisodeMethod)
 
 
 def test_baselines_whose_rows_could_not_be_told_apart_are_refused(tmp_path: Path) -> None:

@@ -141,7 +141,10 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(settings: list[str], tmp_p
         ("environment.name=plan_pth", "nearest known: plan_path"),
         ("environment.options.sise=4", "nearest known: size"),
         ("team.roles.planer.temperature=0.5", "nearest known: planner"),
-        ("algorithm.method=team", 'trains nothing; allowed are "single_grpo", "at_grpo"'),
+        (
+            "algorithm.method=team",
+            'allowed are "at_grpo", "single_at_grpo", "team_grpo", "single_grpo"',
+        ),
         ('evaluation.baselines=["nowhere"]', "must be a checkpoint folder"),
     ],
 )

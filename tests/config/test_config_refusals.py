@@ -25,8 +25,6 @@ def refusals(*assignments: str) -> dict[str, str]:
         "model.lora_rank=8",
         "model.gradient_checkpointing=true",
         "sampling.engine=vllm",
-        "algorithm.method=team_grpo",
-        "algorithm.method=single_at_grpo",
         "algorithm.kl_coefficient=0.01",
         "algorithm.ratio_cap=3.0",
         "sandbox.kind=bubblewrap",

@@ -19,6 +19,7 @@ from cotrain.core.episode import (
     Phase,
     Reply,
     Request,
+    Settled,
     Task,
     Turn,
     TurnKey,
@@ -72,6 +73,7 @@ def episode() -> Episode:
         success=False,
         turns=(Turn(1, (phase,)),),
         opening="A # G",
+        settled=(Settled("coder", 1, -1 / 3),),
     )
 
 

@@ -57,6 +57,12 @@ def test_every_field_comes_back_with_its_type(episode, tmp_path):
     hash(stored.episode.groups()[0].candidates[0].reply)
 
 
+def test_a_file_from_before_rewards_were_settled_is_read(episode):
+    line = json.loads(encode_episode(episode, {}))
+    del line["settled"]
+    assert decode_episode(json.dumps(line)).episode == replace(episode, settled=())
+
+
 def test_a_tasks_data_is_not_stored_but_what_names_it_is(episode):
     task = Task("train", 17, "0af3", data=object())
     stored = decode_episode(encode_episode(replace(episode, task=task), {}))

@@ -1,13 +1,12 @@
 """Who plays each agent, in training and in evaluation, and how a method samples."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from cotrain.assembly.policies import Policies
-from cotrain.config import TRAINING_METHODS, Config, ConfigurationError, Fault, show
-from cotrain.config.availability import available
+from cotrain.config import Config, ConfigurationError, Fault, show
 from cotrain.core.selection import selection
 from cotrain.environments.base import Environment
 from cotrain.policies.base import Decoding, Sampler
@@ -24,24 +23,31 @@ WHOLE_EPISODE_METHODS = ("team_grpo", "single_grpo")
 def method_of(config: Config, environment: Environment[Any]) -> Method:
     """The training method.
 
-    Raises ConfigurationError for one that trains nothing, and for an environment that defines
-    `settle`: no method of this version honours it.
+    Raises ConfigurationError for one that trains nothing, and for a tree method with an environment
+    that defines `settle`.
     """
-    _refuse_settle(environment)
     name, candidates = config.algorithm.method, config.sampling.candidates
     if name in TREE_METHODS:
+        _refuse_settle(name, environment)
         return TreeMethod(candidates)
     if name in WHOLE_EPISODE_METHODS:
         return WholeEpisodeMethod(candidates, config.team.team_weight, config.team.turns)
-    trained = [method for method in available("algorithm.method") if method in TRAINING_METHODS]
-    allowed = f"trains nothing; allowed are {', '.join(map(show, trained))}"
+    allowed = f"trains nothing; allowed are {_listed((*TREE_METHODS, *WHOLE_EPISODE_METHODS))}"
     raise ConfigurationError([Fault("algorithm.method", show(name), allowed)])
 
 
-def _refuse_settle(environment: Environment[Any]) -> None:
+def _refuse_settle(method: str, environment: Environment[Any]) -> None:
+    """The siblings of a tree that were not followed have no later turns."""
     if environment.settle is not None:
-        allowed = "its settle(episode) is not available in this version; remove it"
-        raise ConfigurationError([Fault("environment.name", show(environment.name), allowed)])
+        allowed = (
+            f"cannot honour settle(episode) of {environment.name}, which gives credit by later "
+            f"turns; allowed are {_listed(WHOLE_EPISODE_METHODS)}"
+        )
+        raise ConfigurationError([Fault("algorithm.method", show(method), allowed)])
+
+
+def _listed(methods: Sequence[str]) -> str:
+    return ", ".join(map(show, methods))
 
 
 def trained_roles(config: Config, environment: Environment[Any], step: int) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ class Limit(NamedTuple):
 LIMITS = (
     Limit("model.gradient_checkpointing", (False,)),
     Limit("sampling.engine", ("local",)),
-    Limit("algorithm.method", ("single", "single_grpo", "team", "at_grpo")),
     Limit("algorithm.ratio_cap", (2.0,)),
     Limit("sandbox", (None,)),
     Limit("cluster", (None,)),
@@ -39,15 +38,6 @@ def unavailable(values: Mapping[str, object]) -> list[Fault]:
         for limit, value in given
         if value not in limit.works
     ]
-
-
-def available(key: str) -> tuple[object, ...]:
-    """The values of a limited key that work in this version; none for a key without a limit.
-
-    >>> available("sampling.engine")
-    ('local',)
-    """
-    return next((limit.works for limit in LIMITS if limit.key == key), ())
 
 
 def works(limit: Limit) -> str:

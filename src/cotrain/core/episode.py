@@ -204,11 +204,21 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class Settled:
+    """What an agent's turn turned out to be worth, once the whole episode was known."""
+
+    agent: str
+    turn: int
+    reward: float
+
+
+@dataclass(frozen=True, slots=True)
 class Episode:
     """The team's one attempt at a task.
 
     `number` tells the episodes of a step apart; `task_number` the tasks of a step. They differ
-    where a method plays several whole episodes a task.
+    where a method plays several whole episodes a task. `settled` is empty for an environment
+    without `settle`.
     """
 
     step: int
@@ -220,6 +230,7 @@ class Episode:
     turns: tuple[Turn, ...]
     opening: str = ""
     message: str = ""
+    settled: tuple[Settled, ...] = ()
 
     def groups(self) -> list[Group]:
         """Every group in the order of play."""

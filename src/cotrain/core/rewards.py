@@ -32,11 +32,13 @@ def turn_score(team: float, parts: Sequence[Part], gate: float, team_weight: flo
 def episode_score(episode: Episode, agent: str, team_weight: float, max_turns: int) -> float | None:
     """The score of a whole episode for one agent, one number for all of the agent's turns.
 
-    `alpha * max_t team_t + (1 / T) * sum_t local_t`, T the turn limit. `team_t` is the team value
-    of the turn's last phase (of its first followed agent, which is the same for all); a turn that
-    was broken off before its last phase has none. Turns that a success made unnecessary for the
-    agent count local 1; turns lost otherwise count 0. An episode that ended for an unscored reply
-    has no score: it is a masked member for all of its agents.
+    `alpha * max_t team_t + (1 / T) * sum_t local_t + sum_t settled_t`, T the turn limit. `team_t`
+    is the team value of the turn's last phase (of its first followed agent, which is the same for
+    all); a turn that was broken off before its last phase has none. Turns that a success made
+    unnecessary for the agent count local 1; turns lost otherwise count 0. `settled_t` is what the
+    environment's `settle` gave the agent for the turn, 0 where it gave nothing. An episode that
+    ended for an unscored reply has no score: it is a masked member for all of its agents. Nor has
+    one whose score would not be finite in float32, the type of the loss.
     """
     if episode.status in UNSCORED_ENDINGS:
         return None
@@ -49,7 +51,9 @@ def episode_score(episode: Episode, agent: str, team_weight: float, max_turns: i
         played += len(own)
     if episode.success:
         local += max_turns - played
-    return team_weight * team + local / max_turns
+    settled = sum(credit.reward for credit in episode.settled if credit.agent == agent)
+    score = team_weight * team + local / max_turns + settled
+    return score if abs(score) <= MAX_SCORE else None
 
 
 UNSCORED_ENDINGS = frozenset(

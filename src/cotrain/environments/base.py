@@ -95,7 +95,12 @@ class Environment(ABC, Generic[State]):
     handlers: ClassVar[Mapping[str, Callable[[Request], Json]]] = {}
     """What answers this environment's own kinds of request; called in workers, time-limited."""
     settle: Callable[[Episode], Mapping[tuple[str, int], float]] | None = None
-    """Credit that needs later turns, `(agent, turn) -> reward`; whole-episode methods only."""
+    """Credit that needs later turns, `(agent, turn) -> reward`, of turns in which the agent acted.
+
+    Asked once an episode of a whole-episode method has ended, unless a failure ended it; tree
+    methods refuse an environment that defines it. The rewards are added to the agent's episode
+    score, so they need no range, only to be finite.
+    """
 
     def __init__(self, options: Any = None, prompts: Mapping[str, str] | None = None) -> None:
         self.options = self.Options() if options is None else options

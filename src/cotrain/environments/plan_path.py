@@ -115,7 +115,8 @@ class PlanPathOptions:
         if self.only is not None:
             require_one_of("only", self.only, ROLES)
             allowed = (
-                f"leave it out with single = {self.single!r}: one of the two chooses the roles"
+                f"leave it out with single = {self.single!r}, which single methods also choose: "
+                "one of the two says who plays"
             )
             require("only", self.only, self.single is None, allowed)
         require_one_of("reward", self.reward, REWARDS)

@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any, cast
 
 from cotrain.core.episode import Message, Part, Request, Task
+from cotrain.core.rewards import MAX_SCORE
 from cotrain.environments.base import Outcome
 
 RULE_FAULTS = (Exception, SystemExit)
@@ -38,9 +39,9 @@ def checked_outcome(value: object) -> Outcome[Any]:
     outcome = cast("Outcome[Any]", value)
     return Outcome(
         state=outcome.state,
-        team=_number("team", outcome.team),
+        team=_number("act", "as team", outcome.team),
         local=_parts(outcome.local),
-        gate=_number("gate", outcome.gate),
+        gate=_number("act", "as gate", outcome.gate),
         done=checked_bool("act", outcome.done, " as done"),
     )
 
@@ -80,6 +81,27 @@ def checked_commit(value: object) -> tuple[Any, bool]:
         raise _wrong("commit", value, "", "a pair (state, done)")
     state, done = items
     return state, checked_bool("commit", done, " as done")
+
+
+def checked_settlement(value: object) -> dict[object, float]:
+    """The rewards of `settle`, as floats; what they are for is the caller's to know.
+
+    Raises ValueError for a number that is not finite in float32, the type of the loss.
+
+    >>> checked_settlement({("planner", 1): 1})
+    {('planner', 1): 1.0}
+    >>> checked_settlement({("planner", 1): float("nan")})
+    Traceback (most recent call last):
+    ValueError: settle returned nan for ('planner', 1); it must be finite in float32
+    """
+    if not isinstance(value, Mapping):
+        raise _wrong("settle", value, "", "a mapping of (agent, turn) to a number")
+    table = cast("Mapping[object, object]", value)
+    rewards = {key: _number("settle", f"for {key!r}", item) for key, item in table.items()}
+    for key, reward in rewards.items():
+        if not abs(reward) <= MAX_SCORE:
+            raise ValueError(f"settle returned {reward} for {key!r}; it must be finite in float32")
+    return rewards
 
 
 def checked_bool(rule: str, value: object, place: str = "") -> bool:
@@ -133,13 +155,13 @@ def _part(value: object) -> Part:
     if not isinstance(value, Part):
         raise _wrong("act", value, " as local", "a Part")
     name = checked_text("act", value.name, " as the name of a part")
-    place = f"part {name}"
-    return Part(name, _number(f"{place}, weight", value.weight), _number(place, value.value))
+    weight = _number("act", f"as part {name}, weight", value.weight)
+    return Part(name, weight, _number("act", f"as part {name}", value.value))
 
 
-def _number(place: str, value: object) -> float:
+def _number(rule: str, place: str, value: object) -> float:
     if not isinstance(value, Real):
-        raise _wrong("act", value, f" as {place}", "a number")
+        raise _wrong(rule, value, f" {place}", "a number")
     return float(value)
 
 

@@ -12,6 +12,7 @@ from cotrain.environments.returned import RULE_FAULTS, checked_task
 from cotrain.rollouts.base import Cast, NoTaskError, Opening, PlayRules, any_unscored
 from cotrain.rollouts.engine import Engine
 from cotrain.rollouts.methods import Method
+from cotrain.rollouts.settling import settled
 
 # An evaluation is played in parts, so that its memory does not grow with its size.
 EVALUATION_WAVE = 256
@@ -53,7 +54,8 @@ class TrainingEpisodes:
             ends_unscored=self.method.ends_unscored,
             episode_seconds=self.limits.episode_seconds,
         )
-        return self.engine.play(list(self._openings(step)), self.cast_of(step), rules)
+        episodes = self.engine.play(list(self._openings(step)), self.cast_of(step), rules)
+        return [settled(self.engine.environment, episode) for episode in episodes]
 
     def _openings(self, step: int) -> Iterator[Opening]:
         number = 0

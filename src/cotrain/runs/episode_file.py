@@ -28,6 +28,7 @@ from cotrain.core.episode import (
     Phase,
     Reply,
     Request,
+    Settled,
     Task,
     Turn,
     TurnKey,
@@ -128,6 +129,7 @@ def decode_episode(line: bytes | str) -> StoredEpisode:
         "task": Task(**values["task"], data=None),
         "status": EpisodeStatus(values["status"]),
         "turns": turns,
+        "settled": tuple(Settled(**credit) for credit in values.get("settled", ())),
     }
     return StoredEpisode(Episode(**{**values, **replaced}), advantages)
 
