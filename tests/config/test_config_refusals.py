@@ -19,13 +19,8 @@ def refusals(*assignments: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     "assignment",
     [
-        "team.policies=lora_per_role",
-        "team.policies=model_per_role",
-        "team.alternate_every=2",
-        "model.lora_rank=8",
         "model.gradient_checkpointing=true",
         "sampling.engine=vllm",
-        "algorithm.kl_coefficient=0.01",
         "algorithm.ratio_cap=3.0",
         "sandbox.kind=bubblewrap",
         "cluster.address=auto",

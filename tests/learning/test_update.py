@@ -23,6 +23,7 @@ from cotrain.core.aggregation import Aggregation, sequence_mean, token_mean
 from cotrain.core.episode import TurnKey
 from cotrain.learning.base import LearningError
 from cotrain.learning.update import loss_shares, weigh
+from cotrain.policies.weights import checksum
 
 REALISTIC = replace(SETTINGS, max_grad_norm=1.0)
 
@@ -112,6 +113,7 @@ def test_an_update_of_weights_that_are_not_finite_is_refused() -> None:
     broken = trained.masters()
     broken["model.norm.weight"][3] = math.nan
     trained.weights.load(broken)
+    trained.policy.seal(trained.weights.checksum())
     report = trained.learner.update(samples, step=1, rate_factor=1.0)
     assert (report.non_finite, report.skipped, report.version) == (True, True, 0)
     assert (report.loss, report.logprob_gap) == (None, None)
@@ -191,6 +193,7 @@ def test_in_bfloat16_masters_the_same_updates_would_be_rounded_away() -> None:
         samples = batch(trained, seed=1000 * step)
         reference_loss(model, samples, "sequence_mean").backward()
         optimizer.step()
+        trained.policy.seal(checksum(model.parameters()))
     after = dict(model.named_parameters())
     moved = torch.cat([(after[n] != before[n]).flatten() for n in before]).float().mean()
     assert moved < 0.02

@@ -11,6 +11,7 @@ from cotrain.policies.causal_lm import CausalPolicy, split_by_tokens
 from cotrain.policies.chat import ChatCodec
 from cotrain.policies.networks import WholeModel
 from cotrain.policies.toy import ToySize, toy_model
+from cotrain.policies.weights import checksum
 
 PROMPT, LONG_PROMPT = (1, 5, 7, 8, 2), (1, 5, 9, 9, 10, 11, 12, 13, 2)
 
@@ -204,6 +205,7 @@ def test_a_model_without_finite_output_gives_failed_calls(
     policy = toy_policy()
     with torch.no_grad():
         policy.model.get_input_embeddings().weight[7] = damage
+    policy.seal(checksum(policy.network.tensors().values()))
     [replies] = policy.sample([ask(PROMPT, range(2), temperature=temperature)])
     assert {(reply.finish, reply.token_ids) for reply in replies} == {(Finish.ERROR, ())}
     assert replies[0].message == "the output of policy shared version 0 is not finite"

@@ -51,7 +51,7 @@ def training(
 ) -> TrainingEpisodes:
     return TrainingEpisodes(
         engine=make_engine(RatedInOrder(), HandlerPool({"tie": answer_tie}, workers=workers)),
-        cast=cast(script, method.width, trained),
+        cast_of=lambda step: cast(script, method.width, trained),
         method=method,
         limits=LIMITS,
         selection=follow_best,

@@ -134,7 +134,9 @@ def cast(trained: bool) -> dict[str, Player]:
 def test_a_step_of_whole_episodes_compares_scores_with_settled_rewards() -> None:
     method = WholeEpisodeMethod(3, team_weight=1.0, max_turns=3)
     engine = Engine(Foresight(), HandlerPool({}))
-    source = TrainingEpisodes(engine, cast(True), method, LIMITS, follow_best, 2, seed=5)
+    source = TrainingEpisodes(
+        engine, lambda step: cast(True), method, LIMITS, follow_best, 2, seed=5
+    )
     episodes = source.play(1)
     assert all(len(episode.settled) == 2 for episode in episodes)
     groups = method.groups(episodes)
@@ -157,7 +159,9 @@ def test_one_wrong_settlement_does_not_stop_the_step() -> None:
 
     method = WholeEpisodeMethod(3, team_weight=1.0, max_turns=3)
     engine = Engine(Picky(), HandlerPool({}))
-    source = TrainingEpisodes(engine, cast(True), method, LIMITS, follow_best, 1, seed=5)
+    source = TrainingEpisodes(
+        engine, lambda step: cast(True), method, LIMITS, follow_best, 1, seed=5
+    )
     episodes = source.play(1)
     assert [e.status is EpisodeStatus.ENVIRONMENT_ERROR for e in episodes] == [False, True, False]
     for group in method.groups(episodes):

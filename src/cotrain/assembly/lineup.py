@@ -131,4 +131,4 @@ def _named(role: str, reference: str, config: Config) -> SavedPolicy:
 
 
 def _fault(role: str, reference: str, allowed: str, nearest_known: str = "") -> ConfigurationError:
-    return ConfigurationError([Fault(f"--policy {role}", show(reference), allowed, nearest_known)])
+    return ConfigurationError([Fault(f"--policy {role}", f'"{reference}"', allowed, nearest_known)])

@@ -8,7 +8,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cotrain.assembly.policy_plans import PolicyPlan
-from cotrain.config import Config, ConfigurationError, Fault, show
+from cotrain.config import Config, ConfigurationError, Fault
 from cotrain.core.seeds import derive_seed
 from cotrain.policies.adapters import AdaptedBase, Adapter, AdapterSettings
 from cotrain.policies.causal_lm import CausalPolicy
@@ -63,7 +63,7 @@ class Bases:
         try:
             return base.load(plan.adapter.start, plan.trained)
         except (ValueError, OSError) as error:
-            start = show(str(plan.adapter.start))
+            start = f'"{plan.adapter.start}"'
             fault = Fault(f"team.roles.{plan.name}.model", start, f"does not fit: {error}")
             raise ConfigurationError([fault]) from error
 
@@ -106,7 +106,7 @@ class Bases:
                 "its tokenizer has no chat template, so that prompts cannot be written; save one "
                 "in its folder as chat_template.jinja"
             )
-            raise ConfigurationError([Fault(key, show(name), allowed)])
+            raise ConfigurationError([Fault(key, f'"{name}"', allowed)])
         torch.nn.Module.to(model, accelerator())
         return model, tokenizer
 
@@ -116,7 +116,7 @@ def named_by(key: str, name: str, load: Callable[[], Loaded]) -> Loaded:
     try:
         return load()
     except ModelNotFoundError as error:
-        fault = Fault(key, show(name), str(error).partition(": ")[2])
+        fault = Fault(key, f'"{name}"', str(error).partition(": ")[2])
         raise ConfigurationError([fault]) from error
 
 

@@ -141,12 +141,12 @@ def _faults_of_start(config: Config, role: str) -> Iterator[Fault]:
             'must be a folder with an adapter: with team.policies = "lora_per_role" all roles '
             "share the base model.name"
         )
-        yield Fault(key, show(own.model), allowed)
+        yield Fault(key, f'"{start}"', allowed)
         return
     try:
         rank = read_adapter_config(start).r
     except ValueError as error:
-        yield Fault(key, show(own.model), str(error))
+        yield Fault(key, f'"{start}"', str(error))
         return
     if own.lora_rank not in (None, rank):
         allowed = f"must be {rank}, the rank of the adapter that {key} starts from"
