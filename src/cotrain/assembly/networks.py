@@ -59,9 +59,9 @@ class Bases:
         if plan.adapter.start is None:
             seed = derive_seed("adapter", self._config.run.seed, plan.name)
             settings = AdapterSettings(plan.adapter.rank, plan.adapter.alpha, seed)
-            return base.add(settings, plan.trained)
+            return base.add(settings)
         try:
-            return base.load(plan.adapter.start, plan.trained)
+            return base.load(plan.adapter.start)
         except (ValueError, OSError) as error:
             start = f'"{plan.adapter.start}"'
             fault = Fault(f"team.roles.{plan.name}.model", start, f"does not fit: {error}")

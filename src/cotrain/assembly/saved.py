@@ -7,11 +7,12 @@ from typing import Any
 from cotrain.assembly.networks import Bases
 from cotrain.assembly.policies import scripted_sampler
 from cotrain.assembly.policy_plans import GENERAL_KEY, policy_of_role
-from cotrain.config import Config
+from cotrain.config import Config, replaced
 from cotrain.environments.base import Environment
 from cotrain.learning.scripted import saved_script
-from cotrain.policies.adapters import Adapter, is_adapter_folder
+from cotrain.policies.adapters import is_adapter_folder
 from cotrain.policies.base import Sampler
+from cotrain.policies.networks import Network
 from cotrain.runs import layout
 from cotrain.runs.checkpoint_folder import checkpoint_at, complete_checkpoints, latest_complete
 from cotrain.runs.durable import RunFolderRefusedError
@@ -31,6 +32,11 @@ class SavedPolicy:
     name: str
     config: Config
     run: str | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its weights."""
+        return self.checkpoint / layout.POLICIES / self.name
 
 
 def saved_roles(
@@ -100,16 +106,11 @@ class SavedSamplers:
         return self._loaded[place]
 
     def _load(self, saved: SavedPolicy) -> Sampler:
-        folder = saved.checkpoint / layout.POLICIES / saved.name
-        script = saved_script(folder)
+        script = saved_script(saved.folder)
         if script is not None:
             return scripted_sampler(saved.name, script)
         bases = self._bases_of(saved.config)
-        if is_adapter_folder(folder):
-            network = _adapter(bases, saved, folder)
-        else:
-            network = bases.whole(str(folder), GENERAL_KEY)
-        policy = bases.policy(saved.name, network)
+        policy = bases.policy(saved.name, _network(bases, saved))
         policy.version = saved.state.versions[saved.name]
         return policy
 
@@ -120,7 +121,17 @@ class SavedSamplers:
         return self._bases.setdefault(key, Bases(config))
 
 
-def _adapter(bases: Bases, saved: SavedPolicy, folder: Path) -> Adapter:
+def load_network(saved: SavedPolicy) -> Network:
+    """The weights of a policy that is no script, float32 or wider, on a base of their own.
+
+    Raises RunFolderRefusedError for a damaged policy, and for an adapter whose base has changed.
+    """
+    return _network(Bases(replaced(saved.config, {"model.dtype": "float32"})), saved)
+
+
+def _network(bases: Bases, saved: SavedPolicy) -> Network:
+    if not is_adapter_folder(saved.folder):
+        return bases.whole(str(saved.folder), GENERAL_KEY)
     needed = saved.state.bases.get(saved.name)
     if needed is None:
         raise RunFolderRefusedError(f"{saved.checkpoint} does not say the base of {saved.name}")
@@ -128,6 +139,6 @@ def _adapter(bases: Bases, saved: SavedPolicy, folder: Path) -> Adapter:
     present = {"name": base.source, "identity": bases.identity(base.source)}
     refuse_other_base(saved.checkpoint, saved.name, needed, present)
     try:
-        return base.load(folder, trainable=False)
+        return base.load(saved.folder)
     except (ValueError, OSError) as error:
-        raise RunFolderRefusedError(f"{folder} cannot be loaded: {error}") from error
+        raise RunFolderRefusedError(f"{saved.folder} cannot be loaded: {error}") from error

@@ -8,6 +8,7 @@ from cotrain.cli.check import check
 from cotrain.cli.doctor import doctor
 from cotrain.cli.environments import environments
 from cotrain.cli.evaluate import evaluate
+from cotrain.cli.export import export
 from cotrain.cli.grade import grade
 from cotrain.cli.play import play
 from cotrain.cli.presets import presets
@@ -21,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (train, evaluate, play, check, environments, presets, doctor, grade):
+for command in (train, evaluate, play, check, environments, presets, doctor, grade, export):
     app.command()(command)
 
 

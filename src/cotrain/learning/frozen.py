@@ -16,8 +16,7 @@ class FrozenLearner:
 
     def __init__(self, policy: CausalPolicy, compute_dtype: torch.dtype) -> None:
         self._policy = policy
-        for parameter in policy.network.tensors().values():
-            parameter.requires_grad_(False)
+        policy.network.freeze()
         cast_parameters(policy.network.tensors().values(), compute_dtype)
         self._seal()
 

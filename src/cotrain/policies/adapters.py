@@ -57,28 +57,29 @@ class AdaptedBase:
         self._active: Adapter | None = None
         self.model.register_forward_pre_hook(self._refuse_bare)
 
-    def add(self, settings: AdapterSettings, trainable: bool = True) -> "Adapter":
+    def add(self, settings: AdapterSettings) -> "Adapter":
         """A new adapter on every linear layer but the output head; it changes nothing yet."""
-        return self._inject(_config(settings), settings.seed, trainable)
+        return self._inject(_config(settings), settings.seed)
 
-    def load(self, folder: Path, trainable: bool = True) -> "Adapter":
+    def load(self, folder: Path) -> "Adapter":
         """The adapter of a PEFT folder.
 
         Raises ValueError when it is none, when it is more than A and B of linear layers, and when
         it was made for another base.
         """
         config = read_adapter_config(folder)
-        adapter = self._inject(config, 0, trainable)
+        adapter = self._inject(config, 0)
         copy_tensors(adapter.read(folder), adapter.tensors())
         return adapter
 
     def copy_of(self, adapter: "Adapter") -> "Adapter":
         """A frozen adapter with the present values of another one."""
-        copied = self._inject(copy.deepcopy(adapter.config), 0, trainable=False)
+        copied = self._inject(copy.deepcopy(adapter.config), 0)
+        copied.freeze()
         copy_tensors(adapter.tensors(), copied.tensors())
         return copied
 
-    def _inject(self, config: LoraConfig, seed: int, trainable: bool) -> "Adapter":
+    def _inject(self, config: LoraConfig, seed: int) -> "Adapter":
         name = f"adapter_{self._count}"
         self._count += 1
         with torch.random.fork_rng(), warnings.catch_warnings():
@@ -86,7 +87,7 @@ class AdaptedBase:
             warnings.filterwarnings("ignore", message="Already found a `peft_config` attribute")
             torch.manual_seed(seed)
             inject_adapter_in_model(config, self.model, name)
-        adapter = Adapter(self, name, config, trainable)
+        adapter = Adapter(self, name, config)
         self.activate(None)
         return adapter
 
@@ -98,7 +99,7 @@ class AdaptedBase:
     def activate(self, adapter: "Adapter | None") -> None:
         """Makes this the only adapter that computes, with gradients if it is trained."""
         names = [] if adapter is None else [adapter.name]
-        set_adapter(self.model, names, inference_mode=adapter is None or not adapter.trainable)
+        set_adapter(self.model, names, inference_mode=adapter is None or adapter.frozen)
         self._active = adapter
 
     def _refuse_bare(self, model: nn.Module, inputs: object) -> None:
@@ -112,11 +113,11 @@ class AdaptedBase:
 class Adapter:
     """One policy's adapter on a shared base: a network in the layout of PEFT."""
 
-    def __init__(self, base: AdaptedBase, name: str, config: LoraConfig, trainable: bool) -> None:
+    def __init__(self, base: AdaptedBase, name: str, config: LoraConfig) -> None:
         self.base = base
         self.name = name
         self.config = config
-        self.trainable = trainable
+        self.frozen = False
 
     @property
     def model(self) -> PreTrainedModel:
@@ -127,6 +128,10 @@ class Adapter:
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """The base's tokenizer."""
         return self.base.tokenizer
+
+    def freeze(self) -> None:
+        """From now on it asks for no gradient, also while it computes."""
+        self.frozen = True
 
     def tensors(self) -> dict[str, nn.Parameter]:
         """A and B of every adapted layer."""

@@ -32,6 +32,10 @@ class Network(Protocol):
         """The tokenizer of the model."""
         ...
 
+    def freeze(self) -> None:
+        """From now on its tensors ask for no gradient."""
+        ...
+
     def tensors(self) -> dict[str, nn.Parameter]:
         """The policy's own tensors, by their names on disk."""
         ...
@@ -59,6 +63,10 @@ class WholeModel:
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
         self.model = model.eval()
         self.tokenizer = tokenizer
+
+    def freeze(self) -> None:
+        """From now on no parameter asks for a gradient."""
+        self.model.requires_grad_(False)
 
     def tensors(self) -> dict[str, nn.Parameter]:
         """Every parameter of the model; one that two layers share is there once."""
@@ -90,6 +98,6 @@ class WholeModel:
 
     def frozen_copy(self) -> "WholeModel":
         """A copy that does not change when this one is trained."""
-        model = copy.deepcopy(self.model)
-        model.requires_grad_(False)
-        return WholeModel(model, self.tokenizer)
+        copied = WholeModel(copy.deepcopy(self.model), self.tokenizer)
+        copied.freeze()
+        return copied
