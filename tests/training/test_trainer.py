@@ -12,9 +12,9 @@ def test_a_run_evaluates_first_and_then_updates_records_evaluates_and_saves_each
     progress = make_trainer(source, learner, diary, Horizon(2)).run(Progress())
     assert progress == Progress(2, tokens_sampled=12)
     assert diary.entries == [
-        "evaluate 0",
-        *("row 1", "evaluate 1", "save 1"),
-        *("row 2", "evaluate 2 finished", "save 2 finished"),
+        "evaluate first",
+        *("row 1", "evaluate 1 if due", "save 1 if due"),
+        *("row 2", "evaluate 2 last", "save 2"),
     ]
 
 
@@ -49,7 +49,7 @@ def test_a_stop_saves_at_the_step_boundary() -> None:
     source, diary = Source(), Diary()
     progress = make_trainer(source, Counter(), diary, Horizon(9), stop_after=2).run(Progress())
     assert progress.step == 2
-    assert diary.entries[-1] == "save 2 finished"
+    assert diary.entries[-3:] == ["row 2", "evaluate 2 if due", "save 2"]
 
 
 def test_three_refused_steps_in_a_row_end_the_run_and_name_the_last_checkpoint() -> None:

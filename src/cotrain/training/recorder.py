@@ -76,22 +76,28 @@ class RunRecorder:
             logger.step(row)
         self._report_failures(record)
 
-    def evaluate(self, progress: Progress, finished: bool) -> None:
-        """Validation at every evaluation; test, and the baselines, at step 0; test at the end."""
-        first, every = progress.step == 0, self._plan.evaluate_every
-        due = every > 0 and progress.step % every == 0
-        if first or finished:
-            self._evaluate(self._team, "test", self._plan.test_tasks, progress.step)
-        if first or finished or due:
-            self._evaluate(self._team, "validation", self._plan.validation_tasks, progress.step)
-        for baseline in self._baselines() if first else ():
-            self._evaluate(baseline, "test", self._plan.test_tasks, progress.step)
+    def evaluate_first(self) -> None:
+        """Test and validation before the first step, and the baselines on test."""
+        self._evaluate_team(0)
+        for baseline in self._baselines():
+            self._evaluate(baseline, "test", self._plan.test_tasks, 0)
 
-    def save(self, progress: Progress, finished: bool) -> None:
-        """Saves every `checkpoint_every` steps, and after the last one."""
-        every = self._plan.checkpoint_every
-        if not finished and (every == 0 or progress.step % every):
-            return
+    def evaluate_if_due(self, progress: Progress) -> None:
+        """Validation, every `evaluate_every` steps."""
+        if _is_due(progress, self._plan.evaluate_every):
+            self._evaluate(self._team, "validation", self._plan.validation_tasks, progress.step)
+
+    def evaluate_last(self, progress: Progress) -> None:
+        """Test and validation after the last step."""
+        self._evaluate_team(progress.step)
+
+    def save_if_due(self, progress: Progress) -> None:
+        """Saves every `checkpoint_every` steps."""
+        if _is_due(progress, self._plan.checkpoint_every):
+            self.save(progress)
+
+    def save(self, progress: Progress) -> None:
+        """Saves a checkpoint of this step."""
         versions = {name: sampler.version for name, sampler in self._kept.samplers.items()}
         self._store.write_checkpoint(
             progress.step,
@@ -112,6 +118,10 @@ class RunRecorder:
         for logger in self._loggers:
             logger.event(kind, message)
 
+    def _evaluate_team(self, step: int) -> None:
+        self._evaluate(self._team, "test", self._plan.test_tasks, step)
+        self._evaluate(self._team, "validation", self._plan.validation_tasks, step)
+
     def _evaluate(self, contender: Contender, split: str, tasks: int, step: int) -> None:
         row = evaluate(contender, split, tasks, step)
         self._store.append_evaluation(row)
@@ -130,3 +140,8 @@ class RunRecorder:
                     f"step {record.step}: an update of policy {name} was refused, because its loss "
                     "or gradient was not finite",
                 )
+
+
+def _is_due(progress: Progress, every: int) -> bool:
+    """Whether this step ends an interval; 0 is never."""
+    return every > 0 and progress.step % every == 0

@@ -20,16 +20,28 @@ class TrainingFailedError(RuntimeError):
 class Recorder(Protocol):
     """What keeps a step's record, evaluates and saves."""
 
+    def evaluate_first(self) -> None:
+        """Evaluates before the first step, as step 0."""
+        ...
+
     def step(self, record: StepRecord, watch: Stopwatch) -> None:
         """Writes the metrics row and the episodes."""
         ...
 
-    def evaluate(self, progress: Progress, finished: bool) -> None:
-        """Evaluates where the run's plan asks for it."""
+    def evaluate_if_due(self, progress: Progress) -> None:
+        """Evaluates after a step where the run's plan asks for it."""
         ...
 
-    def save(self, progress: Progress, finished: bool) -> None:
-        """Saves a checkpoint where the run's plan asks for it, and at the end."""
+    def save_if_due(self, progress: Progress) -> None:
+        """Saves a checkpoint after a step where the run's plan asks for it."""
+        ...
+
+    def evaluate_last(self, progress: Progress) -> None:
+        """Evaluates after the last step of the run."""
+        ...
+
+    def save(self, progress: Progress) -> None:
+        """Saves a checkpoint."""
         ...
 
     def last_checkpoint(self) -> str:
@@ -79,16 +91,19 @@ class Trainer:
         Raises TrainingFailedError when three steps in a row had no finite reply, loss or gradient.
         """
         if progress.step == 0:
-            self._recorder.evaluate(progress, finished=False)
+            self._recorder.evaluate_first()
         while not self._horizon.reached(progress):
             progress = self.train_step(progress)
             self._refuse_non_finite(progress)
-            finished = self._horizon.reached(progress)
-            self._recorder.evaluate(progress, finished)
-            stopped = self._stop()
-            self._recorder.save(progress, finished or stopped)
-            if stopped:
+            if self._horizon.reached(progress):
+                self._recorder.evaluate_last(progress)
+                self._recorder.save(progress)
                 break
+            self._recorder.evaluate_if_due(progress)
+            if self._stop():
+                self._recorder.save(progress)
+                break
+            self._recorder.save_if_due(progress)
         return progress
 
     def train_step(self, progress: Progress) -> Progress:
