@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 import cotrain
 from cotrain.runs.metrics import timeless
 from cotrain.runs.store import RunFolder
+from cotrain.training.trainer import TrainingFailedError
 
 SMALL: dict[str, Any] = {
     "run.steps": 4,
@@ -155,3 +156,29 @@ def test_methods_that_train_nothing_are_evaluated_and_not_trained(
     assert cotrain.evaluate("plan_path_tiny", settings)["method"] == method
     with pytest.raises(ValueError, match=r"algorithm\.method"):
         cotrain.train(None, settings, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("fails_in", "said"),
+    [
+        ("observe", "episode environment_error (2 times), KeyError: 'observe of round 0'"),
+        ("", "candidate error (4 times), ValueError: could not convert string to float"),
+    ],
+)
+def test_a_run_in_which_everything_fails_ends_after_three_steps_and_says_what_failed(
+    tmp_path: Path, fails_in: str, said: str
+) -> None:
+    # The rules of this game read a number, which the embedded model does not write.
+    config = tmp_path / "failing.toml"
+    config.write_text(f"""
+model.name = "tiny"
+sampling.max_reply_tokens = 8
+[environment]
+name = "tests.rollouts.rated:RatedAlone"
+options.fails_in = "{fails_in}"
+""")
+    with pytest.raises(TrainingFailedError, match="3 steps in a row failed") as caught:
+        cotrain.train(config, SMALL, tmp_path / "run")
+    assert said in str(caught.value)
+    assert "checkpoints/step_000002" in str(caught.value)
+    assert [row["step"] for row in RunFolder(tmp_path / "run").metrics()] == [1, 2, 3]

@@ -62,14 +62,24 @@ def test_three_refused_steps_in_a_row_end_the_run_and_name_the_last_checkpoint()
 
 def test_three_steps_without_a_single_reply_end_the_run() -> None:
     failed = Source(scores=(None, None), finish=Finish.ERROR)
-    with pytest.raises(TrainingFailedError, match="were not finite in 3 steps in a row"):
+    with pytest.raises(TrainingFailedError, match="3 steps in a row failed, the last one step 3"):
         make_trainer(failed, Counter(), Diary(), Horizon(9)).run(Progress())
     assert failed.played == [1, 2, 3]
 
 
-def test_replies_without_a_score_do_not_end_the_run() -> None:
+def test_three_steps_without_a_score_end_the_run_with_what_failed_most() -> None:
     unscored = Source(scores=(None, None))
-    assert make_trainer(unscored, Counter(), Diary(), Horizon(5)).run(Progress()).step == 5
+    diary = Diary()
+    with pytest.raises(TrainingFailedError, match=r"most often: candidate error \(2 times\)"):
+        make_trainer(unscored, Counter(), diary, Horizon(9)).run(Progress())
+    assert unscored.played == [1, 2, 3]
+    assert diary.entries[-1] == "row 3"
+
+
+def test_a_step_with_one_score_does_not_count_as_failed() -> None:
+    barely = Source(scores=(None, 0.5))
+    progress = make_trainer(barely, Counter(), Diary(), Horizon(5)).run(Progress())
+    assert (progress.step, progress.failed_in_a_row) == (5, 0)
 
 
 def test_a_sample_of_a_policy_that_nothing_trains_is_not_passed_over() -> None:

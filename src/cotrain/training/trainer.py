@@ -65,7 +65,7 @@ class Trainer:
     boundary. The learners are those of the trained policies, by name.
     """
 
-    MAX_REFUSED_STEPS = 3
+    MAX_FAILED_STEPS = 3
 
     def __init__(
         self,
@@ -88,13 +88,14 @@ class Trainer:
     def run(self, progress: Progress) -> Progress:
         """Trains from this place to the end of the run, or to the next boundary after a stop.
 
-        Raises TrainingFailedError when three steps in a row had no finite reply, loss or gradient.
+        Raises TrainingFailedError when three steps in a row failed (`StepRecord.failure`).
         """
         if progress.step == 0:
             self._recorder.evaluate_first()
         while not self._horizon.reached(progress):
-            progress = self.train_step(progress)
-            self._refuse_non_finite(progress)
+            record = self.train_step(progress)
+            progress = _after(progress, record)
+            self._stop_a_failing_run(progress, record)
             if self._horizon.reached(progress):
                 self._recorder.evaluate_last(progress)
                 self._recorder.save(progress)
@@ -106,7 +107,7 @@ class Trainer:
             self._recorder.save_if_due(progress)
         return progress
 
-    def train_step(self, progress: Progress) -> Progress:
+    def train_step(self, progress: Progress) -> StepRecord:
         """One step of Algorithm 1; every sentence is one stage of it."""
         watch, step = Stopwatch(), progress.step + 1
         with watch.measure("rollout"):  # lines 3 to 14: sample the tree of every episode
@@ -123,17 +124,17 @@ class Trainer:
             }
         record = StepRecord(step, episodes, groups, credited, reports)
         self._recorder.step(record, watch)
-        return _after(progress, record)
+        return record
 
-    def _refuse_non_finite(self, progress: Progress) -> None:
-        if progress.refused_in_a_row < self.MAX_REFUSED_STEPS:
+    def _stop_a_failing_run(self, progress: Progress, record: StepRecord) -> None:
+        if progress.failed_in_a_row < self.MAX_FAILED_STEPS:
             return
         raise TrainingFailedError(
-            "the replies, the loss or its gradient were not finite in "
-            f"{progress.refused_in_a_row} steps in a row, the last one step {progress.step}; "
-            "no refused update changed a weight. "
-            f"The last good checkpoint is {self._recorder.last_checkpoint()}; a lower "
-            "optimizer.learning_rate may help"
+            f"{progress.failed_in_a_row} steps in a row failed, the last one step {progress.step}: "
+            f"{record.failure}. What failed changed no weight; the last good checkpoint is "
+            f"{self._recorder.last_checkpoint()}. Where numbers were not finite, a lower "
+            "optimizer.learning_rate may help; where the environment failed, see it with "
+            "`cotrain check` and `cotrain play`"
         )
 
 
@@ -151,10 +152,9 @@ def route(
 
 
 def _after(progress: Progress, record: StepRecord) -> Progress:
-    refused = record.all_replies_failed or any(r.non_finite for r in record.reports.values())
     return replace(
         progress,
         step=record.step,
         tokens_sampled=progress.tokens_sampled + record.tokens_sampled,
-        refused_in_a_row=progress.refused_in_a_row + 1 if refused else 0,
+        failed_in_a_row=0 if record.failure is None else progress.failed_in_a_row + 1,
     )
