@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import Result, call, environment_of_process, shell
 
+LIFT = Path(__file__).parent / "lift.py"
+
 
 def rows(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
@@ -151,6 +153,17 @@ def test_names_are_checked_before_any_model_loads(
     found = call("train", *settings, "--set", assignment, "--dry-run")
     assert (found.code, len(found.lines)) == (2, 1)
     assert said in found.stderr
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "play"])
+def test_phases_that_name_nobody_are_refused_before_anything_is_played(
+    tmp_path: Path, command: str
+) -> None:
+    config = tmp_path / "lift.toml"
+    config.write_text(f'environment.name = "{LIFT}:Misspelt"\nmodel.name = "tiny"\n')
+    found = call(command, config)
+    said = "environment.name = \"misspelt\": Misspelt cannot be played: phases names 'drivr'"
+    assert refused(found, said)
 
 
 def test_a_prompt_that_cannot_fit_ends_the_run_with_the_key_and_the_log(
