@@ -92,6 +92,17 @@ def test_a_folder_that_holds_a_run_is_not_written_into(settings: list[str], run_
     assert (run_dir / "metrics.jsonl").read_bytes() == before
 
 
+@pytest.mark.parametrize("place", ["taken", "taken/below", "a" * 300])
+@pytest.mark.parametrize("resume", [(), ("--resume",)])
+def test_a_run_folder_that_can_be_none_is_wrong_use(
+    settings: list[str], tmp_path: Path, place: str, resume: tuple[str, ...]
+) -> None:
+    (tmp_path / "taken").write_text("a file")
+    found = call("train", *(() if resume else settings), *resume, "--run-dir", tmp_path / place)
+    assert refused(found, str(tmp_path / place))
+    assert (tmp_path / "taken").read_text() == "a file"
+
+
 def test_a_resume_with_other_settings_lists_each_difference(run_dir: Path) -> None:
     changes = ("--set", "sampling.candidates=3", "--set", "optimizer.learning_rate=0.1")
     found = call("train", "--resume", "--run-dir", run_dir, *changes)

@@ -15,6 +15,7 @@ from cotrain.config import (
     by_key,
     load_config,
 )
+from cotrain.runs.durable import refuse_unreachable
 from cotrain.runs.loggers.console import comparison_table
 from cotrain.runs.store import RunStore
 from cotrain.training.evaluation import evaluate as evaluate_contender
@@ -68,6 +69,7 @@ def evaluate(
     `tasks` and `seed` set `evaluation.tasks` and `evaluation.seed`.
     """
     refuse_unknown_split(split)
+    refuse_unreachable(Path(target))
     changes = {"evaluation.seed": seed, "evaluation.tasks": tasks}
     given = {key: value for key, value in changes.items() if value is not None}
     team = team_of(target, {**by_key(overrides), **given})

@@ -76,7 +76,7 @@ def _prompts(config: Config) -> dict[str, str]:
             continue
         try:
             prompts[name] = Path(role.prompt).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             fault = Fault(
                 f"team.roles.{name}.prompt", f'"{role.prompt}"', f"must be a text file: {error}"
             )

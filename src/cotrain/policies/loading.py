@@ -92,7 +92,11 @@ def model_folder(name: str) -> Path | None:
     whose weights are a pickle.
     """
     folder = embedded_folder(name) or Path(name)
-    if not folder.is_dir():
+    try:
+        is_there = folder.is_dir()
+    except OSError as error:
+        raise ModelNotFoundError(f'model.name = "{name}": {error.strerror}') from error
+    if not is_there:
         return None
     _refuse_incomplete(folder)
     return folder

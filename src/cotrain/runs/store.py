@@ -18,6 +18,8 @@ from cotrain.runs.durable import (
     RunFolderError,
     RunFolderRefusedError,
     append_line,
+    chosen,
+    refuse_unreachable,
     reported,
     sync_folder,
     whole_lines,
@@ -39,6 +41,7 @@ class RunFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        refuse_unreachable(self.path)
         if not (self.path / layout.CONFIG).is_file():
             raise RunFolderRefusedError(
                 f"{self.path} holds no run (it has no {layout.CONFIG}): give the folder that "
@@ -108,11 +111,11 @@ class RunStore(RunFolder):
     ) -> "RunStore":
         """Begins a run in a new folder, or in one that holds none.
 
-        Raises `RunFolderRefusedError` if the folder holds a run or is being written, and
-        `RunFolderError` if it cannot be written.
+        Raises `RunFolderRefusedError` if the folder holds a run or is being written, or if no
+        folder can be written there, and `RunFolderError` if the disk is full.
         """
         folder = Path(path)
-        with reported(folder):
+        with chosen(folder):
             folder.mkdir(parents=True, exist_ok=True)
         lock = FolderLock(folder)
         try:
