@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from cotrain.core.episode import Episode
 from cotrain.runs import episode_file, layout
@@ -55,6 +55,19 @@ class RunFolder:
     def manifest(self) -> Row:
         """Versions, seeds, task-set hashes and machine of the run."""
         return self._document(layout.MANIFEST)
+
+    def task_hashes(self) -> dict[str, str]:
+        """The hash of each split's tasks when the run began.
+
+        Raises `RunFolderError` for a manifest without them.
+        """
+        found = self.manifest().get("task_hashes")
+        if not isinstance(found, Mapping):
+            raise RunFolderError(
+                f"{self.path / layout.MANIFEST} has no table task_hashes: restore it, or begin a "
+                "new run with --run-dir"
+            )
+        return {split: str(value) for split, value in cast("Mapping[str, object]", found).items()}
 
     def metrics(self) -> list[Row]:
         """The rows of `metrics.jsonl`, by step."""
