@@ -1,6 +1,7 @@
 """Whole runs through the Python interface, on the embedded model and on scripts."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +183,49 @@ options.fails_in = "{fails_in}"
     assert said in str(caught.value)
     assert "checkpoints/step_000002" in str(caught.value)
     assert [row["step"] for row in RunFolder(tmp_path / "run").metrics()] == [1, 2, 3]
+
+
+FLAKY = """
+from cotrain import Request
+from tests.rollouts.rated import RatedAlone
+
+TRIED = []
+
+
+def answer(request):
+    TRIED.append(request)
+    if len(TRIED) % 2:
+        raise ConnectionError("gone")
+    return 1
+
+
+class Flaky(RatedAlone):
+    handlers = {"verify": answer}
+
+    def evidence(self, state, agent, reply):
+        return (Request.of("verify", reply=reply),)
+"""
+
+
+def test_the_retries_of_a_step_are_one_event(tmp_path: Path) -> None:
+    (tmp_path / "flaky.py").write_text(FLAKY)
+    (tmp_path / "script.py").write_text("def reply(messages, generator): return '0.5'")
+    config = tmp_path / "flaky.toml"
+    config.write_text(f"""
+limits.retries = 20
+environment.name = "{tmp_path / "flaky.py"}:Flaky"
+team.roles.solo.model = "scripted:{tmp_path / "script.py"}"
+""")
+    run = cotrain.train(config, SMALL | {"run.steps": 2}, tmp_path / "run")
+    events = [event for event in RunFolder(run.path).events() if event["kind"] == "retries"]
+    found = [re.fullmatch(r"step (\d): (\d+) verify", event["message"]) for event in events]
+    assert [match[1] for match in found if match] == ["1", "2"]
+    stored = [s.episode for step in (1, 2) for s in RunFolder(run.path).episodes(step)]
+    retries = [
+        e.retries
+        for episode in stored
+        for g in episode.groups()
+        for c in g.candidates
+        for e in c.evidence
+    ]
+    assert sum(retries) == sum(int(match[2]) for match in found if match) > 0

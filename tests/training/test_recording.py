@@ -4,7 +4,14 @@ import pytest
 from tests.builders import make_candidate, make_episode, make_group
 
 from cotrain.core.advantages import normalised
-from cotrain.core.episode import Candidate, CandidateStatus, Episode, EpisodeStatus
+from cotrain.core.episode import (
+    Candidate,
+    CandidateStatus,
+    Episode,
+    EpisodeStatus,
+    Evidence,
+    Request,
+)
 from cotrain.core.grouping import turn_groups
 from cotrain.core.samples import credit, turn_samples
 from cotrain.learning.base import UpdateReport
@@ -15,6 +22,7 @@ from cotrain.training.recording import (
     Stopwatch,
     failure_counts,
     most_frequent_failure,
+    retry_counts,
     step_row,
 )
 
@@ -129,3 +137,16 @@ def test_a_refused_update_is_named_with_its_policy() -> None:
     report = UpdateReport(3, skipped=True, non_finite=True)
     record = replace(record_of(0.0, 1.0), reports={"planner": report})
     assert record.failure == "the loss of policy planner or its gradient was not finite"
+
+
+def test_retries_are_counted_by_kind_of_all_candidates_and_of_joint_evidence() -> None:
+    verify, tie = (Evidence(Request.of(kind), 1, retries=2) for kind in ("verify", "tie"))
+    at_once = Evidence(Request.of("program"), 1)
+    candidates = [replace(make_candidate(i), evidence=(verify, at_once)) for i in (0, 1)]
+    episode = make_episode([[[make_group(candidates)]]])
+    [turn] = episode.turns
+    phases = tuple(replace(phase, joint_evidence=(tie,)) for phase in turn.phases)
+    assert retry_counts([replace(episode, turns=(replace(turn, phases=phases),))]) == {
+        "verify": 4,
+        "tie": 2,
+    }

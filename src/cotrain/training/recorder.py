@@ -18,7 +18,13 @@ from cotrain.runs.store import RunStore
 from cotrain.training.checkpoints import fill_checkpoint
 from cotrain.training.evaluation import Contender, evaluate
 from cotrain.training.progress import Progress
-from cotrain.training.recording import StepRecord, Stopwatch, failure_counts, step_row
+from cotrain.training.recording import (
+    StepRecord,
+    Stopwatch,
+    failure_counts,
+    retry_counts,
+    step_row,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ class RunRecorder:
         self._baselines = baselines
 
     def step(self, record: StepRecord, watch: Stopwatch) -> None:
-        """Writes the metrics row and the episodes; failures become an event."""
+        """Writes the metrics row and the episodes; retries and failures become events."""
         roles = list(dict.fromkeys(p.role for p in self._team.episodes.cast.values()))
         advantages = {
             (credited.sample.key, credited.sample.candidate): credited.advantage
@@ -74,7 +80,7 @@ class RunRecorder:
         self._store.append_metrics(row)
         for logger in self._loggers:
             logger.step(row)
-        self._report_failures(record)
+        self._report_events(record)
 
     def evaluate_first(self) -> None:
         """Test and validation before the first step, and the baselines on test."""
@@ -128,11 +134,15 @@ class RunRecorder:
         for logger in self._loggers:
             logger.evaluation(row)
 
-    def _report_failures(self, record: StepRecord) -> None:
-        counts = failure_counts(record.episodes)
-        if counts:
-            said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-            self.event("failures", f"step {record.step}: {said}")
+    def _report_events(self, record: StepRecord) -> None:
+        counted = {
+            "retries": retry_counts(record.episodes),
+            "failures": failure_counts(record.episodes),
+        }
+        for kind, counts in counted.items():
+            if counts:
+                said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+                self.event(kind, f"step {record.step}: {said}")
         for name, report in record.reports.items():
             if report.non_finite:
                 self.event(

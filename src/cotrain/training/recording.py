@@ -4,11 +4,11 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from cotrain.core.episode import Candidate, Episode, Group, TurnKey
+from cotrain.core.episode import Candidate, Episode, Evidence, Group, TurnKey
 from cotrain.core.rewards import UNSCORED_ENDINGS
 from cotrain.core.samples import CreditedSample, SampleGroup
 from cotrain.learning.base import UpdateReport
@@ -111,6 +111,18 @@ def failure_counts(episodes: Sequence[Episode]) -> dict[str, int]:
     return dict(Counter(name for name, _ in _failures(episodes)))
 
 
+def retry_counts(episodes: Sequence[Episode]) -> dict[str, int]:
+    """How often requests were tried again, by kind; empty when none was.
+
+    >>> retry_counts([])
+    {}
+    """
+    counts = Counter[str]()
+    for evidence in _all_evidence(episodes):
+        counts[evidence.request.kind] += evidence.retries
+    return dict(+counts)
+
+
 def most_frequent_failure(episodes: Sequence[Episode]) -> str:
     """The most frequent status of what failed, its count, and the most frequent message with it.
 
@@ -135,6 +147,13 @@ def _failures(episodes: Sequence[Episode]) -> list[tuple[str, str]]:
     ]
     failed = [(f"episode {e.status.value}", e.message) for e in episodes if e.message]
     return candidates + failed
+
+
+def _all_evidence(episodes: Sequence[Episode]) -> Iterator[Evidence]:
+    for _, candidate in _candidates(episodes):
+        yield from candidate.evidence
+    for phase in (p for episode in episodes for turn in episode.turns for p in turn.phases):
+        yield from phase.joint_evidence
 
 
 def _candidates(episodes: Sequence[Episode]) -> list[tuple[Group, Candidate]]:
