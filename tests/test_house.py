@@ -19,6 +19,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
 MAX_MODULE_LINES, MAX_FUNCTION_LINES, MAX_TRAINER_LINES = 350, 50, 200
 MAX_CORE_DEPENDENCIES = 10
+ASKED_BY_A_USER = {"commands.py train", "options.py require"}
+"""`--resume` as Python spells it, and a condition that is checked: no choice between behaviours."""
 UNTIL_HERE_WITHOUT_TORCH = ("cotrain", "cotrain.config", "cotrain.runs.store", "cotrain.cli")
 
 
@@ -57,6 +59,19 @@ def test_modules_fit_their_size() -> None:
 def test_every_function_fits_one_screen() -> None:
     sizes = {(name_of(path), f.name): lines_of(f) for path in MODULES for f in functions(path)}
     assert {name: size for name, size in sizes.items() if size > MAX_FUNCTION_LINES} == {}
+
+
+def test_no_function_takes_a_flag() -> None:
+    # The options of commands are a user's; `cli` turns them into calls.
+    paths = (path for path in MODULES if "cli" not in path.parts)
+    flagged = {
+        f"{path.name} {f.name}"
+        for path in paths
+        for f in functions(path)
+        for argument in (*f.args.args, *f.args.kwonlyargs)
+        if argument.annotation is not None and ast.unparse(argument.annotation) == "bool"
+    }
+    assert flagged == ASKED_BY_A_USER
 
 
 def test_the_trainer_is_short() -> None:

@@ -1,6 +1,7 @@
 """Whole runs through the Python interface, on the embedded model and on scripts."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from safetensors.torch import load_file
 import cotrain
 from cotrain.runs.metrics import timeless
 from cotrain.runs.store import RunFolder
+from cotrain.training.trainer import TrainingFailedError
 
 SMALL: dict[str, Any] = {
     "run.steps": 4,
@@ -155,3 +157,75 @@ def test_methods_that_train_nothing_are_evaluated_and_not_trained(
     assert cotrain.evaluate("plan_path_tiny", settings)["method"] == method
     with pytest.raises(ValueError, match=r"algorithm\.method"):
         cotrain.train(None, settings, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("fails_in", "said"),
+    [
+        ("observe", "episode environment_error (2 times), KeyError: 'observe of round 0'"),
+        ("", "candidate error (4 times), ValueError: could not convert string to float"),
+    ],
+)
+def test_a_run_in_which_everything_fails_ends_after_three_steps_and_says_what_failed(
+    tmp_path: Path, fails_in: str, said: str
+) -> None:
+    # The rules of this game read a number, which the embedded model does not write.
+    config = tmp_path / "failing.toml"
+    config.write_text(f"""
+model.name = "tiny"
+sampling.max_reply_tokens = 8
+[environment]
+name = "tests.rollouts.rated:RatedAlone"
+options.fails_in = "{fails_in}"
+""")
+    with pytest.raises(TrainingFailedError, match="3 steps in a row failed") as caught:
+        cotrain.train(config, SMALL, tmp_path / "run")
+    assert said in str(caught.value)
+    assert "checkpoints/step_000002" in str(caught.value)
+    assert [row["step"] for row in RunFolder(tmp_path / "run").metrics()] == [1, 2, 3]
+
+
+FLAKY = """
+from cotrain import Request
+from tests.rollouts.rated import RatedAlone
+
+TRIED = []
+
+
+def answer(request):
+    TRIED.append(request)
+    if len(TRIED) % 2:
+        raise ConnectionError("gone")
+    return 1
+
+
+class Flaky(RatedAlone):
+    handlers = {"verify": answer}
+
+    def evidence(self, state, agent, reply):
+        return (Request.of("verify", reply=reply),)
+"""
+
+
+def test_the_retries_of_a_step_are_one_event(tmp_path: Path) -> None:
+    (tmp_path / "flaky.py").write_text(FLAKY)
+    (tmp_path / "script.py").write_text("def reply(messages, generator): return '0.5'")
+    config = tmp_path / "flaky.toml"
+    config.write_text(f"""
+limits.retries = 20
+environment.name = "{tmp_path / "flaky.py"}:Flaky"
+team.roles.solo.model = "scripted:{tmp_path / "script.py"}"
+""")
+    run = cotrain.train(config, SMALL | {"run.steps": 2}, tmp_path / "run")
+    events = [event for event in RunFolder(run.path).events() if event["kind"] == "retries"]
+    found = [re.fullmatch(r"step (\d): (\d+) verify", event["message"]) for event in events]
+    assert [match[1] for match in found if match] == ["1", "2"]
+    stored = [s.episode for step in (1, 2) for s in RunFolder(run.path).episodes(step)]
+    retries = [
+        e.retries
+        for episode in stored
+        for g in episode.groups()
+        for c in g.candidates
+        for e in c.evidence
+    ]
+    assert sum(retries) == sum(int(match[2]) for match in found if match) > 0

@@ -113,5 +113,10 @@ class Talkative(Lift):
         return super().start(task, purpose)
 
 
+class Misspelt(Lift):
+    name = "misspelt"
+    phases = (("drivr",),)
+
+
 class Unfinished(Environment[Floor]):
     name = "unfinished"

@@ -92,6 +92,15 @@ def test_a_file_that_cannot_be_imported_is_refused_in_one_line(
     assert len(found.lines) == 1
 
 
+def test_phases_that_name_nobody_are_reported() -> None:
+    found = call("check", f"{LIFT}:Misspelt", "--json")
+    assert found.code == 1
+    assert [broken["detail"] for broken in found.document["broken"]] == [
+        "phases names 'drivr', which is no agent (allowed are driver)",
+        "phases leaves driver out",
+    ]
+
+
 def test_a_class_that_lacks_methods_is_refused_with_their_names() -> None:
     found = call("check", f"{LIFT}:Unfinished")
     assert found.code == 2

@@ -58,6 +58,40 @@ def test_wrong_use_is_refused_in_one_line(arguments: list[str], said: str) -> No
     assert said in found.stderr
 
 
+@pytest.mark.parametrize("command", ["evaluate", "play"])
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("text", "text, line 1: not valid TOML"),
+        ("binary", "must be UTF-8 text"),
+        ("text/below", "Not a directory"),
+        ("folder", "is no checkpoint"),
+        ("a" * 300, "File name too long"),
+    ],
+)
+def test_a_target_of_the_wrong_kind_is_refused_in_one_line(
+    tmp_path: Path, command: str, target: str, said: str
+) -> None:
+    (tmp_path / "text").write_text("Dear reader\n")
+    (tmp_path / "binary").write_bytes(bytes(range(256)))
+    (tmp_path / "folder").mkdir()
+    found = call(command, tmp_path / target)
+    assert (found.code, found.stdout, len(found.lines)) == (2, "", 1)
+    assert said in found.stderr
+
+
+@pytest.mark.parametrize(
+    "key", ["model.name", "team.roles.planner.model", "team.roles.planner.prompt"]
+)
+@pytest.mark.parametrize("path", ["a" * 300, "nowhere\\u0000"])
+def test_a_file_that_cannot_be_looked_for_is_refused_with_its_key(key: str, path: str) -> None:
+    value = f"scripted:{path}" if key.endswith("planner.model") else path
+    given = ("--set", f'{key}="{value}"', "--set", 'environment.options.view="text"')
+    found = call("evaluate", "plan_path_tiny", *given)
+    assert (found.code, len(found.lines)) == (2, 1)
+    assert found.stderr.startswith(f"{key} = ")
+
+
 def test_a_folder_without_run_or_checkpoint_is_refused(tmp_path: Path) -> None:
     found = call("evaluate", tmp_path)
     assert found.code == 2

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import Result, call, environment_of_process, shell
 
+LIFT = Path(__file__).parent / "lift.py"
+
 
 def rows(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
@@ -90,6 +92,17 @@ def test_a_folder_that_holds_a_run_is_not_written_into(settings: list[str], run_
     assert (run_dir / "metrics.jsonl").read_bytes() == before
 
 
+@pytest.mark.parametrize("place", ["taken", "taken/below", "a" * 300])
+@pytest.mark.parametrize("resume", [(), ("--resume",)])
+def test_a_run_folder_that_can_be_none_is_wrong_use(
+    settings: list[str], tmp_path: Path, place: str, resume: tuple[str, ...]
+) -> None:
+    (tmp_path / "taken").write_text("a file")
+    found = call("train", *(() if resume else settings), *resume, "--run-dir", tmp_path / place)
+    assert refused(found, str(tmp_path / place))
+    assert (tmp_path / "taken").read_text() == "a file"
+
+
 def test_a_resume_with_other_settings_lists_each_difference(run_dir: Path) -> None:
     changes = ("--set", "sampling.candidates=3", "--set", "optimizer.learning_rate=0.1")
     found = call("train", "--resume", "--run-dir", run_dir, *changes)
@@ -154,6 +167,17 @@ def test_names_are_checked_before_any_model_loads(
     found = call("train", *settings, "--set", assignment, "--dry-run")
     assert (found.code, len(found.lines)) == (2, 1)
     assert said in found.stderr
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "play"])
+def test_phases_that_name_nobody_are_refused_before_anything_is_played(
+    tmp_path: Path, command: str
+) -> None:
+    config = tmp_path / "lift.toml"
+    config.write_text(f'environment.name = "{LIFT}:Misspelt"\nmodel.name = "tiny"\n')
+    found = call(command, config)
+    said = "environment.name = \"misspelt\": Misspelt cannot be played: phases names 'drivr'"
+    assert refused(found, said)
 
 
 def test_a_prompt_that_cannot_fit_ends_the_run_with_the_key_and_the_log(

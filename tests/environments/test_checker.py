@@ -78,6 +78,14 @@ class Idle(Ladder):
     phases = (("climber",),)
 
 
+class Misspelt(Ladder):
+    phases = (("climbr",),)
+
+
+class FlatPhases(Ladder):
+    phases = ("climber",)  # type: ignore[assignment]
+
+
 class RandomTasks(Ladder):
     def task(self, split: str, seed: int, index: int) -> Task:
         return super().task(split, random.randrange(10**9), index)
@@ -212,8 +220,10 @@ class StalePrompt(Ladder):
     ("environment", "rule", "said"),
     [
         (LooseOptions(), "options are frozen", "Loose is no frozen dataclass"),
-        (SeatedTwice(), "every agent acts once a turn", "climber has 1 seats and 2 places"),
-        (Idle(), "every agent acts once a turn", "helper has 1 seats and 0 places"),
+        (SeatedTwice(), "every agent acts once a turn", "phases names climber 2 times"),
+        (Idle(), "every agent acts once a turn", "phases leaves helper out"),
+        (Misspelt(), "every agent acts once a turn", "phases names 'climbr', which is no agent"),
+        (FlatPhases(), "every agent acts once a turn", "'climber' (str); it must be a sequence"),
         (RandomTasks(), "tasks follow from the seed", "equal seed and index are not equal"),
         (OneTask(), "tasks follow from the seed", "are the same as the one before"),
         (AlwaysTrain(), "tasks follow from the seed", "do not carry the split"),
@@ -239,6 +249,15 @@ def test_a_broken_promise_is_found(environment: Ladder, rule: str, said: str) ->
     assert not report.passed
     details = [broken.detail for broken in report.broken if broken.rule == rule]
     assert any(said in detail for detail in details), report.broken
+
+
+@pytest.mark.parametrize("environment", [SeatedTwice(), Idle(), Misspelt(), FlatPhases()])
+def test_what_cannot_be_played_is_one_finding_and_the_rest_is_not_checked(
+    environment: Ladder,
+) -> None:
+    report = check(environment)
+    assert {broken.rule for broken in report.broken} == {"every agent acts once a turn"}
+    assert any(gap.startswith("replays are equal: phases") for gap in report.not_checked)
 
 
 @pytest.mark.parametrize(

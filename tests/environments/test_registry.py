@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 from tests.environments.two_hands import TwoHands
 
+from cotrain.environments.base import Role
 from cotrain.environments.plan_path import PlanPath
 from cotrain.environments.registry import (
     environment_names,
     load_environment_class,
     make_environment,
+    refuse_wrong_phases,
 )
 
 HERE = Path(__file__).parent
@@ -108,3 +110,38 @@ def test_a_prompt_for_a_role_of_no_variant_is_refused() -> None:
     make_environment("plan_path", {}, {"solo": "Go."})
     with pytest.raises(ValueError, match=r"team.roles.planer: .*nearest known: planner"):
         make_environment("plan_path", {}, {"planer": "Go."})
+
+
+@pytest.mark.parametrize(
+    ("phases", "said"),
+    [
+        ((("left",), ("rihgt",)), "names 'rihgt', which is no agent .allowed are left, right.; "),
+        ((("left",),), "phases leaves right out$"),
+        ((("left", "right"), ("left",)), "names left 2 times; an agent acts once a turn$"),
+        ((), "phases leaves left out; phases leaves right out$"),
+        (("left", "right"), "'left' .str.; it must be a sequence of agents as a phase$"),
+        (None, "None .NoneType.; it must be a sequence of phases"),
+        (((1,), ("left",), ("right",)), r"1 .int. as an agent; it must be text$"),
+    ],
+)
+def test_phases_in_which_an_agent_does_not_act_once_are_refused(phases: object, said: str) -> None:
+    environment = TwoHands()
+    refuse_wrong_phases(environment)
+    wrong = type("Wrong", (TwoHands,), {"phases": phases})()
+    with pytest.raises(ValueError, match=r'^environment.name = "two_hands": Wrong .*' + said):
+        refuse_wrong_phases(wrong)
+
+
+@pytest.mark.parametrize(
+    ("roles", "said"),
+    [
+        ((), "roles is empty"),
+        ((Role("left"), Role("right"), Role("left")), "roles has 2 seats called left"),
+    ],
+)
+def test_roles_that_give_nobody_or_two_one_name_are_refused(
+    roles: tuple[Role, ...], said: str
+) -> None:
+    wrong = type("Wrong", (TwoHands,), {"roles": roles})()
+    with pytest.raises(ValueError, match=said):
+        refuse_wrong_phases(wrong)

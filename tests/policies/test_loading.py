@@ -1,5 +1,6 @@
 """Base models from folders, and the type that computes."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -83,4 +84,38 @@ def test_weights_of_another_model_are_refused_and_not_drawn_at_random(saved: Pat
 def test_a_damaged_file_of_a_folder_is_no_model(saved: Path, file: str, content: str) -> None:
     (saved / file).write_text(content)
     with pytest.raises(ModelNotFoundError, match=r"model\.name = .*could not be loaded"):
+        load_base(str(saved), torch.float32)
+
+
+@pytest.mark.parametrize("file", ["pytorch_model.bin", "pytorch_model-00001-of-00002.bin"])
+def test_weights_in_a_pickle_are_refused_with_how_to_convert_them(saved: Path, file: str) -> None:
+    torch.save(load_file(saved / "model.safetensors"), saved / file)
+    load_base(str(saved), torch.float32)
+    (saved / "model.safetensors").unlink()
+    with pytest.raises(ModelNotFoundError, match=rf"it has {file}.* never read.*save_pretrained"):
+        load_base(str(saved), torch.float32)
+
+
+def test_a_pickle_is_not_read_where_a_stray_file_is_called_safetensors(saved: Path) -> None:
+    weights = load_file(saved / "model.safetensors")
+    torch.save(weights, saved / "pytorch_model.bin")
+    (saved / "model.safetensors").rename(saved / "other.safetensors")
+    with pytest.raises(ModelNotFoundError, match=r"no file named model\.safetensors"):
+        load_base(str(saved), torch.float32)
+
+
+def test_a_list_of_shards_that_names_a_pickle_is_refused(saved: Path) -> None:
+    weights = load_file(saved / "model.safetensors")
+    torch.save(weights, saved / "shard.bin")
+    (saved / "model.safetensors").rename(saved / "other.safetensors")
+    index = {"metadata": {}, "weight_map": dict.fromkeys(weights, "shard.bin")}
+    (saved / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(ModelNotFoundError, match=r"names shard\.bin: .*never read"):
+        load_base(str(saved), torch.float32)
+
+
+def test_a_folder_that_holds_an_adapter_is_refused(saved: Path) -> None:
+    (saved / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    torch.save({}, saved / "adapter_model.bin")
+    with pytest.raises(ModelNotFoundError, match="it holds an adapter; name the base model"):
         load_base(str(saved), torch.float32)

@@ -63,6 +63,7 @@ def test_a_handler_that_fails_is_tried_again() -> None:
 
     [found] = HandlerPool({"check": fails_twice}, retries=2).fulfil([Request.of("check")])
     assert (found.answer, found.status, len(tries)) == ("here", SCORED, 3)
+    assert found.retries == 2
 
 
 @pytest.mark.parametrize("error", [KeyError("gone"), SystemExit(1)])
@@ -76,6 +77,26 @@ def test_a_handler_that_always_fails_is_an_error_with_its_message(error: BaseExc
     [found] = HandlerPool({"check": fails}, seconds=5, retries=1).fulfil([Request.of("check")])
     assert (found.answer, found.status, len(tries)) == (None, ERROR, 2)
     assert found.message == f"{type(error).__name__}: {error} (after 2 tries)"
+    assert found.retries == 1
+
+
+def test_a_request_that_is_late_says_how_often_it_was_tried_until_then() -> None:
+    never, tries = threading.Event(), iter([ConnectionError("gone"), ConnectionError("gone")])
+
+    def fails_twice_and_hangs(request: Request) -> None:
+        for error in tries:
+            raise error
+        never.wait()
+
+    pool = HandlerPool({"check": fails_twice_and_hangs}, seconds=0.2, retries=5)
+    [found] = pool.fulfil([Request.of("check")])
+    assert (found.status, found.retries) == (TIMEOUT, 2)
+    never.set()
+
+
+def test_a_request_that_is_answered_at_once_has_no_retries() -> None:
+    found = HandlerPool({"sleepy": lambda request: 1}).fulfil(numbered("sleepy", 3))
+    assert [evidence.retries for evidence in found] == [0, 0, 0]
 
 
 def test_a_kind_that_nobody_answers_is_named_with_those_that_are_answered() -> None:

@@ -110,6 +110,16 @@ def test_any_evidence_and_text_come_back(answer, argument, text):
     assert decode_episode(line).episode == episode
 
 
+def test_retries_come_back_and_a_file_from_before_they_were_kept_has_none(episode):
+    evidence = Evidence(Request.of("verify"), 1, retries=2)
+    line = encode_episode(with_candidate(episode, evidence=(evidence,)), {})
+    assert decode_episode(line).episode.groups()[0].candidates[0].evidence == (evidence,)
+    former = line.replace(b', "retries": 2', b"")
+    assert former != line
+    [read] = decode_episode(former).episode.groups()[0].candidates[0].evidence
+    assert read == replace(evidence, retries=0)
+
+
 def test_equal_episodes_give_equal_bytes(episode, tmp_path):
     for name in ("a.jsonl.gz", "b.jsonl.gz"):
         write_episodes(tmp_path / name, [episode], {})

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cotrain.runs.durable import RunFolderError, RunFolderRefusedError, reported
+from cotrain.runs.durable import RunFolderError, RunFolderRefusedError, chosen, reported
 from cotrain.runs.store import RunFolder, RunStore
 
 
@@ -51,10 +52,46 @@ def test_an_empty_folder_and_missing_parents_are_fine(tmp_path):
     assert (tmp_path / "a" / "b" / "config.json").read_text() == "{}\n"
 
 
-def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
-    (tmp_path / "taken").write_text("")
-    with pytest.raises(RunFolderError, match=r"taken.*--run-dir"):
-        RunStore.create(tmp_path / "taken", {}, {})
+def make_wrong_place(root: Path, kind: str) -> Path:
+    """A place where no run's folder can be."""
+    (root / "taken").write_text("")
+    (root / "loop").symlink_to(root / "loop")
+    (root / "locked" / ".lock").mkdir(parents=True)
+    return root / kind
+
+
+WRONG_PLACES = ("taken", "taken/below", "loop", "loop/below", "a" * 300, "locked")
+
+
+@pytest.mark.parametrize("kind", WRONG_PLACES)
+def test_a_place_that_can_be_no_folder_of_a_run_is_a_wrong_use(tmp_path, kind):
+    place = make_wrong_place(tmp_path, kind)
+    with pytest.raises(RunFolderRefusedError, match=r"choose another one with --run-dir$"):
+        RunStore.create(place, {}, {})
+
+
+@pytest.mark.parametrize("kind", WRONG_PLACES)
+def test_a_place_that_can_hold_no_run_is_refused_when_one_is_to_go_on(tmp_path, kind):
+    place = make_wrong_place(tmp_path, kind)
+    with pytest.raises(RunFolderRefusedError, match=r"holds no run|nothing can be read there"):
+        RunStore.open(place)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
+def test_a_chosen_folder_that_is_closed_is_a_wrong_use_and_a_full_disk_is_not(tmp_path, number):
+    with pytest.raises(RunFolderRefusedError, match="permissions"), chosen(tmp_path):
+        raise OSError(number, os.strerror(number))
+    with pytest.raises(RunFolderError, match="disk") as caught, chosen(tmp_path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert not isinstance(caught.value, RunFolderRefusedError)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_is_a_wrong_use(tmp_path):
+    tmp_path.chmod(0o500)
+    for place in (tmp_path, tmp_path / "new"):
+        with pytest.raises(RunFolderRefusedError, match="permissions"):
+            RunStore.create(place, {}, {})
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):

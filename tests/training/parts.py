@@ -76,11 +76,20 @@ class Diary:
     def step(self, record: StepRecord, watch: Stopwatch) -> None:
         self.entries.append(f"row {record.step}")
 
-    def evaluate(self, progress: Progress, finished: bool) -> None:
-        self.entries.append(f"evaluate {progress.step}{' finished' if finished else ''}")
+    def evaluate_first(self) -> None:
+        self.entries.append("evaluate first")
 
-    def save(self, progress: Progress, finished: bool) -> None:
-        self.entries.append(f"save {progress.step}{' finished' if finished else ''}")
+    def evaluate_if_due(self, progress: Progress) -> None:
+        self.entries.append(f"evaluate {progress.step} if due")
+
+    def evaluate_last(self, progress: Progress) -> None:
+        self.entries.append(f"evaluate {progress.step} last")
+
+    def save_if_due(self, progress: Progress) -> None:
+        self.entries.append(f"save {progress.step} if due")
+
+    def save(self, progress: Progress) -> None:
+        self.entries.append(f"save {progress.step}")
 
     def last_checkpoint(self) -> str:
         return "checkpoints/step_000002"

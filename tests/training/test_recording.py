@@ -1,12 +1,30 @@
+from dataclasses import replace
+
+import pytest
 from tests.builders import make_candidate, make_episode, make_group
 
 from cotrain.core.advantages import normalised
-from cotrain.core.episode import EpisodeStatus
+from cotrain.core.episode import (
+    Candidate,
+    CandidateStatus,
+    Episode,
+    EpisodeStatus,
+    Evidence,
+    Request,
+)
 from cotrain.core.grouping import turn_groups
 from cotrain.core.samples import credit, turn_samples
 from cotrain.learning.base import UpdateReport
+from cotrain.rollouts.methods import WholeEpisodeMethod
 from cotrain.runs.metrics import metric_names
-from cotrain.training.recording import StepRecord, Stopwatch, failure_counts, step_row
+from cotrain.training.recording import (
+    StepRecord,
+    Stopwatch,
+    failure_counts,
+    most_frequent_failure,
+    retry_counts,
+    step_row,
+)
 
 
 def record_of(*scores: float | None) -> StepRecord:
@@ -58,3 +76,77 @@ def test_the_loss_share_of_a_role_is_what_the_update_reports() -> None:
 
 def test_failures_are_counted_by_status() -> None:
     assert failure_counts(record_of(None, 1.0).episodes) == {"candidate error": 1}
+
+
+def unscored(index: int, status: CandidateStatus, message: str) -> Candidate:
+    return replace(make_candidate(index, None), status=status, message=message)
+
+
+def failure_of(*episodes: Episode) -> str | None:
+    groups = turn_groups(s for episode in episodes for s in turn_samples(episode))
+    return StepRecord(1, episodes, groups, credit(groups, normalised, "train"), {}).failure
+
+
+def test_the_most_frequent_status_and_message_are_told() -> None:
+    timeout = unscored(0, CandidateStatus.TIMEOUT, "late")
+    gone = [unscored(i, CandidateStatus.ERROR, "gone") for i in (1, 2)]
+    other = unscored(3, CandidateStatus.ERROR, "other")
+    episode = make_episode([[[make_group([timeout, *gone, other], followed=None)]]])
+    assert most_frequent_failure([episode]) == "candidate error (3 times), gone"
+
+
+@pytest.mark.parametrize(
+    "status",
+    [EpisodeStatus.ENVIRONMENT_ERROR, EpisodeStatus.TIMEOUT],
+)
+def test_a_step_whose_episodes_all_end_before_a_trained_agent_acts_failed(
+    status: EpisodeStatus,
+) -> None:
+    frozen = make_group([make_candidate(0, 1.0)], "proposer", trained=False)
+    ended = [
+        replace(make_episode(turns, status), message="KeyError") for turns in ([], [[[frozen]]])
+    ]
+    failure = f"no reply was scored; most often: episode {status} (2 times), KeyError"
+    assert failure_of(*ended) == failure
+
+
+def test_a_step_that_trains_nobody_and_in_which_nothing_fails_went_well() -> None:
+    frozen = make_group([make_candidate(0, 1.0)], trained=False)
+    assert failure_of(make_episode([[[frozen]]])) is None
+
+
+def test_a_step_whose_replies_all_lack_a_score_failed_and_one_score_is_enough() -> None:
+    nothing = make_episode([[[make_group([make_candidate(i, None) for i in (0, 1)])]]])
+    something = make_episode(
+        [[[make_group([make_candidate(0, None), make_candidate(1, 0.0)], episode=1)]]], number=1
+    )
+    assert failure_of(nothing) == "no reply was scored; most often: candidate error (2 times)"
+    assert failure_of(nothing, something) is None
+
+
+def test_a_step_of_whole_episodes_that_all_end_unscored_failed() -> None:
+    # The first turn of each is scored; the episodes are not, and nothing can be compared.
+    turn = [[make_group([make_candidate(0, 1.0)])]]
+    lost = [[make_group([make_candidate(0, None)], turn=2, followed=None)]]
+    episode = make_episode([turn, lost], EpisodeStatus.UNSCORED)
+    groups = WholeEpisodeMethod(2, 1.0, 2).groups([episode])
+    assert StepRecord(1, [episode], groups, [], {}).failure is not None
+
+
+def test_a_refused_update_is_named_with_its_policy() -> None:
+    report = UpdateReport(3, skipped=True, non_finite=True)
+    record = replace(record_of(0.0, 1.0), reports={"planner": report})
+    assert record.failure == "the loss of policy planner or its gradient was not finite"
+
+
+def test_retries_are_counted_by_kind_of_all_candidates_and_of_joint_evidence() -> None:
+    verify, tie = (Evidence(Request.of(kind), 1, retries=2) for kind in ("verify", "tie"))
+    at_once = Evidence(Request.of("program"), 1)
+    candidates = [replace(make_candidate(i), evidence=(verify, at_once)) for i in (0, 1)]
+    episode = make_episode([[[make_group(candidates)]]])
+    [turn] = episode.turns
+    phases = tuple(replace(phase, joint_evidence=(tie,)) for phase in turn.phases)
+    assert retry_counts([replace(episode, turns=(replace(turn, phases=phases),))]) == {
+        "verify": 4,
+        "tie": 2,
+    }

@@ -12,9 +12,9 @@ def test_a_run_evaluates_first_and_then_updates_records_evaluates_and_saves_each
     progress = make_trainer(source, learner, diary, Horizon(2)).run(Progress())
     assert progress == Progress(2, tokens_sampled=12)
     assert diary.entries == [
-        "evaluate 0",
-        *("row 1", "evaluate 1", "save 1"),
-        *("row 2", "evaluate 2 finished", "save 2 finished"),
+        "evaluate first",
+        *("row 1", "evaluate 1 if due", "save 1 if due"),
+        *("row 2", "evaluate 2 last", "save 2"),
     ]
 
 
@@ -49,7 +49,7 @@ def test_a_stop_saves_at_the_step_boundary() -> None:
     source, diary = Source(), Diary()
     progress = make_trainer(source, Counter(), diary, Horizon(9), stop_after=2).run(Progress())
     assert progress.step == 2
-    assert diary.entries[-1] == "save 2 finished"
+    assert diary.entries[-3:] == ["row 2", "evaluate 2 if due", "save 2"]
 
 
 def test_three_refused_steps_in_a_row_end_the_run_and_name_the_last_checkpoint() -> None:
@@ -62,14 +62,24 @@ def test_three_refused_steps_in_a_row_end_the_run_and_name_the_last_checkpoint()
 
 def test_three_steps_without_a_single_reply_end_the_run() -> None:
     failed = Source(scores=(None, None), finish=Finish.ERROR)
-    with pytest.raises(TrainingFailedError, match="were not finite in 3 steps in a row"):
+    with pytest.raises(TrainingFailedError, match="3 steps in a row failed, the last one step 3"):
         make_trainer(failed, Counter(), Diary(), Horizon(9)).run(Progress())
     assert failed.played == [1, 2, 3]
 
 
-def test_replies_without_a_score_do_not_end_the_run() -> None:
+def test_three_steps_without_a_score_end_the_run_with_what_failed_most() -> None:
     unscored = Source(scores=(None, None))
-    assert make_trainer(unscored, Counter(), Diary(), Horizon(5)).run(Progress()).step == 5
+    diary = Diary()
+    with pytest.raises(TrainingFailedError, match=r"most often: candidate error \(2 times\)"):
+        make_trainer(unscored, Counter(), diary, Horizon(9)).run(Progress())
+    assert unscored.played == [1, 2, 3]
+    assert diary.entries[-1] == "row 3"
+
+
+def test_a_step_with_one_score_does_not_count_as_failed() -> None:
+    barely = Source(scores=(None, 0.5))
+    progress = make_trainer(barely, Counter(), Diary(), Horizon(5)).run(Progress())
+    assert (progress.step, progress.failed_in_a_row) == (5, 0)
 
 
 def test_a_sample_of_a_policy_that_nothing_trains_is_not_passed_over() -> None:

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from cotrain.assembly.environments import build_environment, said
+from cotrain.assembly.environments import environment_to_check, said
 from cotrain.config import Config, replaced
 from cotrain.core.episode import CandidateStatus, Evidence, Request
 from cotrain.environments.audit import Auditable, AuditReport, AuditSettings, audit
 from cotrain.environments.base import Environment
 from cotrain.environments.checker import MAX_DETAILS, Broken, check
 from cotrain.environments.playing import UnansweredError
-from cotrain.environments.returned import RULE_FAULTS
+from cotrain.environments.returned import RULE_FAULTS, PhasesError
 from cotrain.rollouts.evidence import HandlerPool
 
 HANDLER_SECONDS = 60.0
@@ -74,7 +74,7 @@ def check_environment(name: str, overrides: Mapping[str, object]) -> Checked:
     True
     """
     config = replaced(Config(), {**overrides, "environment.name": name})
-    environment = build_environment(config)
+    environment = environment_to_check(config)
     answers = Answers.of(environment, config.limits.act_seconds)
     report = check(environment, answers)
     audited = _audited(environment, config, answers)
@@ -133,7 +133,7 @@ def _audited(environment: Environment[Any], config: Config, answers: Answers) ->
     settings = AuditSettings(max_turns=config.team.turns, team_weight=config.team.team_weight)
     try:
         found = audit(environment, settings, answers)
-    except UnansweredError as error:
+    except (UnansweredError, PhasesError) as error:
         return _Audited(not_checked=(f"{AUDIT}: {error}",))
     except RULE_FAULTS as error:
         return _Audited((Broken(AUDIT, f"stopped by {said(error)}"),))

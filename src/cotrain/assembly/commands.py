@@ -16,6 +16,7 @@ from cotrain.config import (
     by_key,
     load_config,
 )
+from cotrain.runs.durable import refuse_unreachable
 from cotrain.runs.loggers.console import comparison_table
 from cotrain.runs.store import RunStore
 from cotrain.training.evaluation import evaluate as evaluate_contender
@@ -73,6 +74,7 @@ def evaluate(
     with each other's policies.
     """
     refuse_unknown_split(split)
+    refuse_unreachable(Path(target))
     changes = {"evaluation.seed": seed, "evaluation.tasks": tasks}
     given = {key: value for key, value in changes.items() if value is not None}
     pairs = list(policies.items()) if isinstance(policies, Mapping) else policies

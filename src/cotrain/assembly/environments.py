@@ -6,14 +6,34 @@ from typing import Any
 
 from cotrain.config import TEAM_METHODS, Config, ConfigurationError, Fault, show
 from cotrain.environments.base import Environment
-from cotrain.environments.registry import make_environment, refuse_unknown_roles
+from cotrain.environments.registry import (
+    make_environment,
+    refuse_unknown_roles,
+    refuse_wrong_phases,
+)
 from cotrain.environments.returned import RULE_FAULTS
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def build_environment(config: Config) -> Environment[Any]:
-    """The environment in the variant that the method plays.
+    """The environment in the variant that the method plays, ready to be played.
+
+    Raises ConfigurationError for what `environment_to_check` refuses, and for phases in which an
+    agent that no role has acts, or one does not act exactly once.
+    """
+    environment = environment_to_check(config)
+    try:
+        refuse_wrong_phases(environment)
+    except ConfigurationError:
+        raise
+    except RULE_FAULTS as error:
+        raise environment_fault(config, error) from error
+    return environment
+
+
+def environment_to_check(config: Config) -> Environment[Any]:
+    """The environment in the variant that the method plays; its promises may be broken.
 
     Single methods play `options.single = "plain"` unless another single variant is asked for.
     Raises ConfigurationError for unknown options, roles and prompt files.
@@ -56,7 +76,7 @@ def _prompts(config: Config) -> dict[str, str]:
             continue
         try:
             prompts[name] = Path(role.prompt).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             fault = Fault(
                 f"team.roles.{name}.prompt", f'"{role.prompt}"', f"must be a text file: {error}"
             )

@@ -9,6 +9,7 @@ from cotrain.environments.registry import (
     environment_names,
     load_environment_class,
     make_environment,
+    refuse_wrong_phases,
 )
 
 NO_DATA = "none: tasks are generated"
@@ -83,6 +84,7 @@ def _listed(name: str) -> Listed:
 
 def _described(name: str) -> Listed:
     environment = make_environment(name)
+    refuse_wrong_phases(environment)
     environment_class = load_environment_class(name)
     played = {role.name for role in environment.roles}
     return Listed(

@@ -8,6 +8,7 @@ from typing import Any
 from cotrain.assembly.evaluating import refuse_unknown_split, team_of
 from cotrain.config import parse_assignments
 from cotrain.core.episode import Episode
+from cotrain.runs.durable import refuse_unreachable
 from cotrain.runs.episode_file import encode_episode
 
 
@@ -47,6 +48,7 @@ def play(
     Raises ConfigurationError for wrong settings, RunFolderRefusedError for a folder without a team.
     """
     refuse_unknown_split(split)
+    refuse_unreachable(Path(target))
     given = {} if seed is None else {"evaluation.seed": seed}
     team = team_of(target, parse_assignments(assignments) | given)
     episodes = team.contender.episodes

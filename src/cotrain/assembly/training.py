@@ -31,6 +31,7 @@ from cotrain.environments.returned import RULE_FAULTS, checked_task
 from cotrain.learning.schedule import rate_factor
 from cotrain.runs import layout
 from cotrain.runs.checkpoint_folder import complete_checkpoints, latest_complete
+from cotrain.runs.durable import RunFolderRefusedError
 from cotrain.runs.loggers.base import Logger
 from cotrain.runs.loggers.console import Plan, console_logger
 from cotrain.runs.manifest import collect_manifest
@@ -118,11 +119,15 @@ def start_run(config: Config, path: Path, stop: Callable[[], bool]) -> Run:
 
 
 def resume_run(config: Config, store: RunStore, stop: Callable[[], bool]) -> Run:
-    """Goes on from the last complete checkpoint, or from step 0 where there is none."""
+    """Goes on from the last complete checkpoint, or from step 0 where there is none.
+
+    Raises RunFolderRefusedError when the environment no longer has the tasks that the run began on.
+    """
     latest = latest_complete(store.checkpoints)
     if latest.checkpoint is not None and _is_over(config, latest.checkpoint.path):
         return Run(store.path, finished=True)
     environment = build_environment(config)
+    _refuse_other_tasks(store, config, environment)
     config = resolved(config, environment)
     policies = build_policies(config, environment)
     events = [("checkpoint", warning) for warning in latest.warnings]
@@ -231,6 +236,19 @@ def _manifest(config: Config, environment: Environment[Any]) -> dict[str, object
         dtype=config.model.dtype,
         sandbox="none",
     )
+
+
+def _refuse_other_tasks(store: RunStore, config: Config, environment: Environment[Any]) -> None:
+    stored = store.task_hashes()
+    now = task_hashes(config, environment)
+    changed = [split for split in now if now[split] != stored.get(split)]
+    if changed:
+        raise RunFolderRefusedError(
+            f"{store.path} was begun on other tasks: those of {', '.join(changed)} are no longer "
+            f"the ones whose hash is in {layout.MANIFEST}. Environment "
+            f"{show(config.environment.name)} or its data have changed since; bring back what the "
+            "run began with, or begin a new run with --run-dir"
+        )
 
 
 def task_hashes(config: Config, environment: Environment[Any]) -> dict[str, str]:

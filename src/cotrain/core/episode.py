@@ -90,13 +90,15 @@ class Evidence:
     """A request with its answer.
 
     `status` is `scored` when the request was answered, whatever the program under test did. Any
-    other status says that the machinery failed, and masks the candidate.
+    other status says that the machinery failed, and masks the candidate. `retries` counts the tries
+    after the first one.
     """
 
     request: Request
     answer: Json
     status: CandidateStatus = CandidateStatus.SCORED
     message: str = ""
+    retries: int = 0
 
 
 @dataclass(frozen=True, slots=True)

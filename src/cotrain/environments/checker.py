@@ -7,7 +7,6 @@ and its states are then also tried with these; without it only garbage is tried.
 
 import copy
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -30,7 +29,7 @@ from cotrain.environments.playing import (
     shortened,
     unanswered,
 )
-from cotrain.environments.returned import RULE_FAULTS
+from cotrain.environments.returned import RULE_FAULTS, PhasesError, phase_faults
 
 NUM_EPISODES = 3
 MAX_TURNS = 6
@@ -133,7 +132,7 @@ def check(environment: Environment[Any], answer: Answer = unanswered) -> Report:
     for name, rule in RULES.items():
         try:
             details = list(dict.fromkeys(rule(subject)))
-        except (UnansweredError, UncheckedError) as error:
+        except (UnansweredError, UncheckedError, PhasesError) as error:
             not_checked.append(f"{name}: {error}")
             continue
         except RULE_FAULTS as error:
@@ -158,11 +157,7 @@ def options_are_frozen(subject: Subject) -> Iterator[str]:
 
 def every_agent_acts_once(subject: Subject) -> Iterator[str]:
     """Every agent acts in exactly one phase of a turn."""
-    acting = Counter(agent for phase in subject.environment.phases for agent in phase)
-    agents = Counter(agent for role in subject.environment.roles for agent in role.agents)
-    for agent in acting | agents:
-        if acting[agent] != 1 or agents[agent] != 1:
-            yield f"{agent} has {agents[agent]} seats and {acting[agent]} places in the phases"
+    yield from phase_faults(subject.environment.roles, subject.environment.phases)
 
 
 def tasks_follow_from_the_seed(subject: Subject) -> Iterator[str]:

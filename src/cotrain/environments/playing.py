@@ -28,6 +28,7 @@ from cotrain.environments.returned import (
     checked_commit,
     checked_messages,
     checked_outcome,
+    checked_phases,
     checked_requests,
     checked_text,
 )
@@ -104,7 +105,8 @@ def play(
     max_turns: int,
     answer: Answer = unanswered,
 ) -> Episode:
-    """One episode in which `write` writes every reply."""
+    """One episode in which `write` writes every reply. Raises PhasesError for wrong phases."""
+    checked_phases(environment)
     opening = state = environment.start(task, "evaluate")
     turns: list[Turn] = []
     status = EpisodeStatus.TURN_LIMIT

@@ -18,6 +18,7 @@ from cotrain.config.faults import ConfigurationError, Fault, show
 from cotrain.config.keys import nearest
 from cotrain.environments.base import Environment
 from cotrain.environments.options import build_options
+from cotrain.environments.returned import phase_faults
 
 EnvironmentClass: TypeAlias = type[Environment[Any]]
 
@@ -96,6 +97,13 @@ def refuse_unknown_roles(environment: Environment[Any], roles: Iterable[str]) ->
     ]
     if faults:
         raise ConfigurationError(faults)
+
+
+def refuse_wrong_phases(environment: Environment[Any]) -> None:
+    """Raises ConfigurationError, on one line, unless each agent acts in one phase of a turn."""
+    if faults := phase_faults(environment.roles, environment.phases):
+        of_class = f"{type(environment).__name__} cannot be played: {'; '.join(faults)}"
+        raise ConfigurationError([Fault("environment.name", show(environment.name), of_class)])
 
 
 def _entry_point(name: str) -> str:

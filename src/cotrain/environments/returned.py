@@ -5,16 +5,55 @@ far from its cause, in the loss or in the episode file. Each function raises Typ
 what was returned and what is allowed; where the rules are called, that is a fault like any other.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any, cast
 
 from cotrain.core.episode import Message, Part, Request, Task
 from cotrain.core.rewards import MAX_SCORE
-from cotrain.environments.base import Outcome
+from cotrain.environments.base import Environment, Outcome, Role
 
 RULE_FAULTS = (Exception, SystemExit)
 """What a fault of the rules is. An author's `sys.exit` is one: it must not end the run as done."""
+
+
+class PhasesError(TypeError):
+    """Phases of a turn in which not every agent acts exactly once."""
+
+
+def checked_phases(environment: Environment[Any]) -> tuple[tuple[str, ...], ...]:
+    """The phases of a turn. Raises PhasesError, with every fault on one line."""
+    phases = environment.phases
+    if faults := phase_faults(environment.roles, phases):
+        raise PhasesError("; ".join(faults))
+    return tuple(tuple(phase) for phase in phases)
+
+
+def phase_faults(roles: Sequence[Role], phases: object) -> list[str]:
+    """What keeps every agent from acting in exactly one phase of a turn; empty where nothing does.
+
+    >>> phase_faults([Role("judge"), Role("debater", seats=2)], [["judge"], ["debater"]])
+    ["phases names 'debater', which is no agent (allowed are judge, debater_1, debater_2)", \
+'phases leaves debater_1 out', 'phases leaves debater_2 out']
+    """
+    try:
+        acting = Counter(_agents_in(phases))
+    except TypeError as error:
+        return [str(error)]
+    seats = Counter(agent for role in roles for agent in role.agents)
+    allowed = f"allowed are {', '.join(seats)}" if seats else "roles is empty"
+    unknown = [agent for agent in acting if agent not in seats]
+    return [
+        *(f"phases names {agent!r}, which is no agent ({allowed})" for agent in unknown),
+        *(f"phases leaves {agent} out" for agent in seats if agent not in acting),
+        *(
+            f"phases names {agent} {n} times; an agent acts once a turn"
+            for agent, n in acting.items()
+            if n > 1
+        ),
+        *(f"roles has {n} seats called {agent}" for agent, n in seats.items() if n > 1),
+    ]
 
 
 def checked_task(value: object) -> Task:
@@ -145,6 +184,12 @@ def _inside(place: str, value: object) -> Iterable[tuple[object, object]]:
             return table.items()
     allowed = "it must be JSON: text, numbers, tuples, mappings, None"
     raise TypeError(f"{place} is {_shown(value)}; {allowed}")
+
+
+def _agents_in(phases: object) -> Iterator[str]:
+    for phase in _items("phases", phases, "phases, each a sequence of agents"):
+        for agent in _items("phases", phase, "agents as a phase"):
+            yield checked_text("phases", agent, " as an agent")
 
 
 def _parts(value: object) -> tuple[Part, ...]:

@@ -1,6 +1,7 @@
 """Base models by name: the embedded one, a folder, or the Hub."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,20 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.utils import SAFE_WEIGHTS_INDEX_NAME
 from transformers.utils import logging as transformers_logging
+from transformers.utils.peft_utils import find_adapter_config_file
 
 from cotrain.policies.weights import has_bfloat16_instructions
 
 EMBEDDED_PREFIX = "tiny"
 EMBEDDED_ROOT = Path(__file__).parent.parent / "models"
-WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+WEIGHTS = "*.safetensors"
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
+ADVICE_ON_PICKLES = (
+    "weights in a pickle are never read; convert them in a place where that is safe: "
+    "AutoModelForCausalLM.from_pretrained(OLD).save_pretrained(NEW) writes safetensors"
+)
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 
 COMPUTE_DTYPES = {
@@ -51,17 +59,23 @@ def embedded_folder(name: str) -> Path | None:
 def load_base(name: str, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A causal language model, its weights in this type, with its tokenizer.
 
-    Raises ModelNotFoundError for a folder without configuration, weights or tokenizer, for weights
-    that leave a part of the model as it was drawn at random, and for a name that is neither a
-    folder nor to be had from the Hub.
+    Only safetensors are read. Raises ModelNotFoundError for a folder without configuration, weights
+    or tokenizer, for weights in a pickle, for weights that leave a part of the model as it was
+    drawn at random, for an adapter, and for a name that is neither a folder nor to be had from the
+    Hub.
     """
     folder = model_folder(name)
     source = name if folder is None else str(folder)
     transformers_logging.disable_progress_bar()
     try:
+        _refuse_adapter(source)
         tokenizer = AutoTokenizer.from_pretrained(source)
         loaded: Any = AutoModelForCausalLM.from_pretrained(
-            source, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True
+            source,
+            dtype=dtype,
+            use_safetensors=True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
         )
         model, found = loaded
         _refuse_other_weights(found)
@@ -69,18 +83,22 @@ def load_base(name: str, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTraine
         where = "the folder could not be loaded"
         if folder is None:
             where = "no folder of that name, and it could not be loaded from the Hub"
-        first_line = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise ModelNotFoundError(f'model.name = "{name}": {where}: {first_line}') from error
+        raise ModelNotFoundError(f'model.name = "{name}": {where}: {_said(error)}') from error
     return model, tokenizer
 
 
 def model_folder(name: str) -> Path | None:
     """The folder that a name stands for, or None for one that the Hub must know.
 
-    Raises ModelNotFoundError for a folder without configuration, weights or tokenizer.
+    Raises ModelNotFoundError for a folder without configuration, weights or tokenizer, and for one
+    whose weights are a pickle.
     """
     folder = embedded_folder(name) or Path(name)
-    if not folder.is_dir():
+    try:
+        is_there = folder.is_dir()
+    except OSError as error:
+        raise ModelNotFoundError(f'model.name = "{name}": {error.strerror}') from error
+    if not is_there:
         return None
     _refuse_incomplete(folder)
     return folder
@@ -150,13 +168,52 @@ def _refuse_other_weights(found: Mapping[str, Any]) -> None:
         raise ValueError(f"its weights are not those of its config.json: {shown}")
 
 
+def _refuse_adapter(source: str) -> None:
+    """An adapter's weights would be read beside the model's, from a pickle where it has one."""
+    if find_adapter_config_file(source) is not None:
+        raise ValueError("it holds an adapter; name the base model, or a model it is merged into")
+
+
 def _refuse_incomplete(folder: Path) -> None:
     missing: list[str] = []
     if not (folder / "config.json").is_file():
         missing.append("config.json")
-    if not any(list(folder.glob(pattern)) for pattern in WEIGHTS):
-        missing.append("weights (*.safetensors)")
+    if not any(folder.glob(WEIGHTS)):
+        missing.append(f"weights ({WEIGHTS})")
     if not any((folder / file).is_file() for file in TOKENIZERS):
         missing.append("a tokenizer (tokenizer.json)")
     if missing:
-        raise ModelNotFoundError(f'model.name = "{folder}": the folder lacks {", ".join(missing)}')
+        lacks = f'model.name = "{folder}": the folder lacks {", ".join(missing)}'
+        raise ModelNotFoundError(lacks + _pickles_instead(folder))
+    if pickles := _pickles_in_index(folder / SAFE_WEIGHTS_INDEX_NAME):
+        named = f"{SAFE_WEIGHTS_INDEX_NAME} names {pickles[0]}"
+        raise ModelNotFoundError(f'model.name = "{folder}": {named}: {ADVICE_ON_PICKLES}')
+
+
+def _pickles_instead(folder: Path) -> str:
+    """What to do about weights that are there in a form that is not read; empty where none are."""
+    found = sorted(path.name for pattern in PICKLES for path in folder.glob(pattern))
+    if not found or any(folder.glob(WEIGHTS)):
+        return ""
+    return f"; it has {found[0]}, but {ADVICE_ON_PICKLES}"
+
+
+def _pickles_in_index(index: Path) -> list[str]:
+    """The files of a list of shards that are no safetensors."""
+    if not index.is_file():
+        return []
+    try:
+        shards = json.loads(index.read_bytes())["weight_map"].values()
+        files = sorted({str(name) for name in shards})
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        where = f'model.name = "{index.parent}": {index.name}'
+        raise ModelNotFoundError(f"{where} is no list of shards: {error!r}") from error
+    return [name for name in files if not name.endswith(".safetensors")]
+
+
+def _said(error: Exception) -> str:
+    """The first line of an error; transformers' own word on pickles advises to read them."""
+    first_line = str(error).strip().partition("\n")[0] or type(error).__name__
+    if "use_safetensors" in first_line:
+        return f"it has no safetensors; {ADVICE_ON_PICKLES}"
+    return first_line

@@ -63,7 +63,11 @@ def load_script(path: Path) -> Script:
 
     Raises ValueError when the file is missing, cannot be run, or defines no such function.
     """
-    if not path.is_file():
+    try:
+        is_there = path.is_file()
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    if not is_there:
         raise ValueError(f"no script at {path}; `scripted:FILE` names a Python file")
     try:
         script: Any = runpy.run_path(str(path)).get("reply")

@@ -7,10 +7,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from cotrain.runs.layout import PARTIAL_SUFFIX
+from cotrain.runs.layout import CONFIG, PARTIAL_SUFFIX
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NO_FOLDER = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP}
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP}
 
 
@@ -29,6 +30,33 @@ def reported(path: Path) -> Generator[None, None, None]:
         yield
     except OSError as error:
         raise RunFolderError(_explained(path, error)) from error
+
+
+@contextmanager
+def chosen(path: Path) -> Generator[None, None, None]:
+    """As `reported`, where a user has just named this place.
+
+    A place where no run can be (a file, a closed folder, a name that is too long) is a wrong use:
+    a `RunFolderRefusedError`.
+    """
+    try:
+        yield
+    except OSError as error:
+        is_wrong_use = error.errno in _NO_FOLDER | _FORBIDDEN
+        kind = RunFolderRefusedError if is_wrong_use else RunFolderError
+        raise kind(_explained(path, error)) from error
+
+
+def refuse_unreachable(path: Path) -> None:
+    """Raises `RunFolderRefusedError` for a path that the system lets nobody, or not us, look at.
+
+    One that is not there passes.
+    """
+    try:
+        (path / CONFIG).is_file()
+    except OSError as error:
+        said = f"{path}: {error.strerror}: nothing can be read there"
+        raise RunFolderRefusedError(said) from error
 
 
 def write_whole(path: Path, fill: Callable[[BinaryIO], object]) -> None:
@@ -118,6 +146,8 @@ def _explained(path: Path, error: OSError) -> str:
             "the disk or the quota is full. Free some space and continue with --resume; "
             "run.keep_checkpoints and logging.episodes say how much a run stores"
         )
+    elif error.errno in _NO_FOLDER:
+        advice = "no run's folder can be there, choose another one with --run-dir"
     elif error.errno in _FORBIDDEN:
         advice = "choose another folder with --run-dir, or change the folder's permissions"
     else:

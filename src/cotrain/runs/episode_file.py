@@ -222,7 +222,11 @@ def _evidence(values: Fields) -> Evidence:
         values["request"]["kind"], tuple((name, _frozen(value)) for name, value in arguments)
     )
     return Evidence(
-        request, _frozen(values["answer"]), CandidateStatus(values["status"]), values["message"]
+        request=request,
+        answer=_frozen(values["answer"]),
+        status=CandidateStatus(values["status"]),
+        message=values["message"],
+        retries=values.get("retries", 0),  # older files have none
     )
 
 

@@ -4,7 +4,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from cotrain.runs.durable import RunFolderRefusedError, reported
+from cotrain.runs.durable import RunFolderRefusedError, chosen
 from cotrain.runs.layout import LOCK
 
 
@@ -16,7 +16,7 @@ class FolderLock:
 
     def __init__(self, folder: Path) -> None:
         path = folder / LOCK
-        with reported(path):
+        with chosen(path):
             self._file = path.open("a+b")
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from cotrain.core.episode import Episode
 from cotrain.runs import episode_file, layout
@@ -18,6 +18,8 @@ from cotrain.runs.durable import (
     RunFolderError,
     RunFolderRefusedError,
     append_line,
+    chosen,
+    refuse_unreachable,
     reported,
     sync_folder,
     whole_lines,
@@ -39,6 +41,7 @@ class RunFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        refuse_unreachable(self.path)
         if not (self.path / layout.CONFIG).is_file():
             raise RunFolderRefusedError(
                 f"{self.path} holds no run (it has no {layout.CONFIG}): give the folder that "
@@ -52,6 +55,19 @@ class RunFolder:
     def manifest(self) -> Row:
         """Versions, seeds, task-set hashes and machine of the run."""
         return self._document(layout.MANIFEST)
+
+    def task_hashes(self) -> dict[str, str]:
+        """The hash of each split's tasks when the run began.
+
+        Raises `RunFolderError` for a manifest without them.
+        """
+        found = self.manifest().get("task_hashes")
+        if not isinstance(found, Mapping):
+            raise RunFolderError(
+                f"{self.path / layout.MANIFEST} has no table task_hashes: restore it, or begin a "
+                "new run with --run-dir"
+            )
+        return {split: str(value) for split, value in cast("Mapping[str, object]", found).items()}
 
     def metrics(self) -> list[Row]:
         """The rows of `metrics.jsonl`, by step."""
@@ -108,11 +124,11 @@ class RunStore(RunFolder):
     ) -> "RunStore":
         """Begins a run in a new folder, or in one that holds none.
 
-        Raises `RunFolderRefusedError` if the folder holds a run or is being written, and
-        `RunFolderError` if it cannot be written.
+        Raises `RunFolderRefusedError` if the folder holds a run or is being written, or if no
+        folder can be written there, and `RunFolderError` if the disk is full.
         """
         folder = Path(path)
-        with reported(folder):
+        with chosen(folder):
             folder.mkdir(parents=True, exist_ok=True)
         lock = FolderLock(folder)
         try:

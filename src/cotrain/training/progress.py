@@ -3,17 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+# The saved teams that are shipped as baselines were written under these names.
+_FORMER_NAMES = {"refused_in_a_row": "failed_in_a_row"}
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
     """The place of a run between two steps; what a checkpoint keeps beside the weights.
 
-    `refused_in_a_row` counts the last steps whose replies, loss or gradient were not finite.
+    `failed_in_a_row` counts the last steps that failed: `recording.StepRecord.failure`.
     """
 
     step: int = 0
     tokens_sampled: int = 0
-    refused_in_a_row: int = 0
+    failed_in_a_row: int = 0
 
     def as_json(self) -> dict[str, int]:
         """The values for `state.json`."""
@@ -21,11 +24,15 @@ class Progress:
 
     @classmethod
     def from_json(cls, values: Mapping[str, int]) -> "Progress":
-        """The place that `as_json` wrote. Raises ValueError for anything but counts."""
+        """The place that `as_json` wrote. Raises ValueError for anything but counts.
+
+        >>> Progress.from_json({"step": 2, "tokens_sampled": 9, "refused_in_a_row": 1})
+        Progress(step=2, tokens_sampled=9, failed_in_a_row=1)
+        """
         for name, value in values.items():
             if type(value) is not int or value < 0:
                 raise ValueError(f"{name} is {value!r}; it must be a count")
-        return cls(**values)
+        return cls(**{_FORMER_NAMES.get(name, name): value for name, value in values.items()})
 
 
 @dataclass(frozen=True, slots=True)

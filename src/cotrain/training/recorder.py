@@ -18,7 +18,13 @@ from cotrain.runs.store import RunStore
 from cotrain.training.checkpoints import SavedState, fill_checkpoint
 from cotrain.training.evaluation import Contender, evaluate
 from cotrain.training.progress import Progress
-from cotrain.training.recording import StepRecord, Stopwatch, failure_counts, step_row
+from cotrain.training.recording import (
+    StepRecord,
+    Stopwatch,
+    failure_counts,
+    retry_counts,
+    step_row,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,7 @@ class RunRecorder:
         self._baselines = baselines
 
     def step(self, record: StepRecord, watch: Stopwatch) -> None:
-        """Writes the metrics row and the episodes; failures become an event."""
+        """Writes the metrics row and the episodes; retries and failures become events."""
         roles = list(dict.fromkeys(p.role for p in self._team.episodes.cast.values()))
         advantages = {
             (credited.sample.key, credited.sample.candidate): credited.advantage
@@ -75,24 +81,30 @@ class RunRecorder:
         self._store.append_metrics(row)
         for logger in self._loggers:
             logger.step(row)
-        self._report_failures(record)
+        self._report_events(record)
 
-    def evaluate(self, progress: Progress, finished: bool) -> None:
-        """Validation at every evaluation; test, and the baselines, at step 0; test at the end."""
-        first, every = progress.step == 0, self._plan.evaluate_every
-        due = every > 0 and progress.step % every == 0
-        if first or finished:
-            self._evaluate(self._team, "test", self._plan.test_tasks, progress.step)
-        if first or finished or due:
+    def evaluate_first(self) -> None:
+        """Test and validation before the first step, and the baselines on test."""
+        self._evaluate_team(0)
+        for baseline in self._baselines():
+            self._evaluate(baseline, "test", self._plan.test_tasks, 0)
+
+    def evaluate_if_due(self, progress: Progress) -> None:
+        """Validation, every `evaluate_every` steps."""
+        if _is_due(progress, self._plan.evaluate_every):
             self._evaluate(self._team, "validation", self._plan.validation_tasks, progress.step)
-        for baseline in self._baselines() if first else ():
-            self._evaluate(baseline, "test", self._plan.test_tasks, progress.step)
 
-    def save(self, progress: Progress, finished: bool) -> None:
-        """Saves every `checkpoint_every` steps, and after the last one."""
-        every = self._plan.checkpoint_every
-        if not finished and (every == 0 or progress.step % every):
-            return
+    def evaluate_last(self, progress: Progress) -> None:
+        """Test and validation after the last step."""
+        self._evaluate_team(progress.step)
+
+    def save_if_due(self, progress: Progress) -> None:
+        """Saves every `checkpoint_every` steps."""
+        if _is_due(progress, self._plan.checkpoint_every):
+            self.save(progress)
+
+    def save(self, progress: Progress) -> None:
+        """Saves a checkpoint of this step."""
         kept = self._kept
         versions = {name: sampler.version for name, sampler in kept.samplers.items()}
         state = SavedState(progress, versions, kept.config, kept.bases)
@@ -113,17 +125,25 @@ class RunRecorder:
         for logger in self._loggers:
             logger.event(kind, message)
 
+    def _evaluate_team(self, step: int) -> None:
+        self._evaluate(self._team, "test", self._plan.test_tasks, step)
+        self._evaluate(self._team, "validation", self._plan.validation_tasks, step)
+
     def _evaluate(self, contender: Contender, split: str, tasks: int, step: int) -> None:
         row = evaluate(contender, split, tasks, step)
         self._store.append_evaluation(row)
         for logger in self._loggers:
             logger.evaluation(row)
 
-    def _report_failures(self, record: StepRecord) -> None:
-        counts = failure_counts(record.episodes)
-        if counts:
-            said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-            self.event("failures", f"step {record.step}: {said}")
+    def _report_events(self, record: StepRecord) -> None:
+        counted = {
+            "retries": retry_counts(record.episodes),
+            "failures": failure_counts(record.episodes),
+        }
+        for kind, counts in counted.items():
+            if counts:
+                said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+                self.event(kind, f"step {record.step}: {said}")
         for name, report in record.reports.items():
             if report.non_finite:
                 self.event(
@@ -131,3 +151,8 @@ class RunRecorder:
                     f"step {record.step}: an update of policy {name} was refused, because its loss "
                     "or gradient was not finite",
                 )
+
+
+def _is_due(progress: Progress, every: int) -> bool:
+    """Whether this step ends an interval; 0 is never."""
+    return every > 0 and progress.step % every == 0

@@ -3,11 +3,13 @@
 import resource
 import sys
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from cotrain.core.episode import Candidate, Episode, Finish, Group, TurnKey
+from cotrain.core.episode import Candidate, Episode, Evidence, Group, TurnKey
+from cotrain.core.rewards import UNSCORED_ENDINGS
 from cotrain.core.samples import CreditedSample, SampleGroup
 from cotrain.learning.base import UpdateReport
 from cotrain.runs.metrics import mean, policy_figures, ratio, role_figures
@@ -29,10 +31,23 @@ class StepRecord:
         return sum(len(c.reply.token_ids) for _, c in _candidates(self.episodes))
 
     @property
-    def all_replies_failed(self) -> bool:
-        """Whether the trained policies wrote nothing: each call of one failed."""
-        found = _candidates(self.episodes)
-        return {c.reply.finish for group, c in found if group.trained} == {Finish.ERROR}
+    def failure(self) -> str | None:
+        """Why the step taught nothing that can be trusted; None for a step that went well.
+
+        It failed when an update was refused, or when nothing that it trains on has a score.
+        """
+        refused = [name for name, report in self.reports.items() if report.non_finite]
+        if refused:
+            return f"the loss of policy {', '.join(refused)} or its gradient was not finite"
+        if self._nothing_is_scored():
+            return f"no reply was scored; most often: {most_frequent_failure(self.episodes)}"
+        return None
+
+    def _nothing_is_scored(self) -> bool:
+        scores = [score for group in self.groups for score in group.scores]
+        if scores:
+            return all(score is None for score in scores)
+        return all(episode.status in UNSCORED_ENDINGS for episode in self.episodes)
 
 
 @dataclass(slots=True)
@@ -93,16 +108,52 @@ def failure_counts(episodes: Sequence[Episode]) -> dict[str, int]:
     >>> failure_counts([])
     {}
     """
-    counts: dict[str, int] = {}
+    return dict(Counter(name for name, _ in _failures(episodes)))
+
+
+def retry_counts(episodes: Sequence[Episode]) -> dict[str, int]:
+    """How often requests were tried again, by kind; empty when none was.
+
+    >>> retry_counts([])
+    {}
+    """
+    counts = Counter[str]()
+    for evidence in _all_evidence(episodes):
+        counts[evidence.request.kind] += evidence.retries
+    return dict(+counts)
+
+
+def most_frequent_failure(episodes: Sequence[Episode]) -> str:
+    """The most frequent status of what failed, its count, and the most frequent message with it.
+
+    >>> most_frequent_failure([])
+    'nothing failed'
+    """
+    found = _failures(episodes)
+    if not found:
+        return "nothing failed"
+    name, count = Counter(name for name, _ in found).most_common(1)[0]
+    messages = Counter(message for failed, message in found if failed == name and message)
+    said = f", {messages.most_common(1)[0][0]}" if messages else ""
+    return f"{name} ({count} times){said}"
+
+
+def _failures(episodes: Sequence[Episode]) -> list[tuple[str, str]]:
+    """`(status, message)` of every candidate and episode that failed, candidates first."""
+    candidates = [
+        (f"candidate {candidate.status.value}", candidate.message)
+        for _, candidate in _candidates(episodes)
+        if candidate.score is None
+    ]
+    failed = [(f"episode {e.status.value}", e.message) for e in episodes if e.message]
+    return candidates + failed
+
+
+def _all_evidence(episodes: Sequence[Episode]) -> Iterator[Evidence]:
     for _, candidate in _candidates(episodes):
-        if candidate.score is None:
-            name = f"candidate {candidate.status.value}"
-            counts[name] = counts.get(name, 0) + 1
-    for episode in episodes:
-        if episode.message:
-            name = f"episode {episode.status.value}"
-            counts[name] = counts.get(name, 0) + 1
-    return counts
+        yield from candidate.evidence
+    for phase in (p for episode in episodes for turn in episode.turns for p in turn.phases):
+        yield from phase.joint_evidence
 
 
 def _candidates(episodes: Sequence[Episode]) -> list[tuple[Group, Candidate]]:

@@ -20,16 +20,28 @@ class TrainingFailedError(RuntimeError):
 class Recorder(Protocol):
     """What keeps a step's record, evaluates and saves."""
 
+    def evaluate_first(self) -> None:
+        """Evaluates before the first step, as step 0."""
+        ...
+
     def step(self, record: StepRecord, watch: Stopwatch) -> None:
         """Writes the metrics row and the episodes."""
         ...
 
-    def evaluate(self, progress: Progress, finished: bool) -> None:
-        """Evaluates where the run's plan asks for it."""
+    def evaluate_if_due(self, progress: Progress) -> None:
+        """Evaluates after a step where the run's plan asks for it."""
         ...
 
-    def save(self, progress: Progress, finished: bool) -> None:
-        """Saves a checkpoint where the run's plan asks for it, and at the end."""
+    def save_if_due(self, progress: Progress) -> None:
+        """Saves a checkpoint after a step where the run's plan asks for it."""
+        ...
+
+    def evaluate_last(self, progress: Progress) -> None:
+        """Evaluates after the last step of the run."""
+        ...
+
+    def save(self, progress: Progress) -> None:
+        """Saves a checkpoint."""
         ...
 
     def last_checkpoint(self) -> str:
@@ -53,7 +65,7 @@ class Trainer:
     boundary. The learners are those of the trained policies, by name.
     """
 
-    MAX_REFUSED_STEPS = 3
+    MAX_FAILED_STEPS = 3
 
     def __init__(
         self,
@@ -76,22 +88,26 @@ class Trainer:
     def run(self, progress: Progress) -> Progress:
         """Trains from this place to the end of the run, or to the next boundary after a stop.
 
-        Raises TrainingFailedError when three steps in a row had no finite reply, loss or gradient.
+        Raises TrainingFailedError when three steps in a row failed (`StepRecord.failure`).
         """
         if progress.step == 0:
-            self._recorder.evaluate(progress, finished=False)
+            self._recorder.evaluate_first()
         while not self._horizon.reached(progress):
-            progress = self.train_step(progress)
-            self._refuse_non_finite(progress)
-            finished = self._horizon.reached(progress)
-            self._recorder.evaluate(progress, finished)
-            stopped = self._stop()
-            self._recorder.save(progress, finished or stopped)
-            if stopped:
+            record = self.train_step(progress)
+            progress = _after(progress, record)
+            self._stop_a_failing_run(progress, record)
+            if self._horizon.reached(progress):
+                self._recorder.evaluate_last(progress)
+                self._recorder.save(progress)
                 break
+            self._recorder.evaluate_if_due(progress)
+            if self._stop():
+                self._recorder.save(progress)
+                break
+            self._recorder.save_if_due(progress)
         return progress
 
-    def train_step(self, progress: Progress) -> Progress:
+    def train_step(self, progress: Progress) -> StepRecord:
         """One step of Algorithm 1; every sentence is one stage of it."""
         watch, step = Stopwatch(), progress.step + 1
         with watch.measure("rollout"):  # lines 3 to 14: sample the tree of every episode
@@ -108,17 +124,17 @@ class Trainer:
             }
         record = StepRecord(step, episodes, groups, credited, reports)
         self._recorder.step(record, watch)
-        return _after(progress, record)
+        return record
 
-    def _refuse_non_finite(self, progress: Progress) -> None:
-        if progress.refused_in_a_row < self.MAX_REFUSED_STEPS:
+    def _stop_a_failing_run(self, progress: Progress, record: StepRecord) -> None:
+        if progress.failed_in_a_row < self.MAX_FAILED_STEPS:
             return
         raise TrainingFailedError(
-            "the replies, the loss or its gradient were not finite in "
-            f"{progress.refused_in_a_row} steps in a row, the last one step {progress.step}; "
-            "no refused update changed a weight. "
-            f"The last good checkpoint is {self._recorder.last_checkpoint()}; a lower "
-            "optimizer.learning_rate may help"
+            f"{progress.failed_in_a_row} steps in a row failed, the last one step {progress.step}: "
+            f"{record.failure}. What failed changed no weight; the last good checkpoint is "
+            f"{self._recorder.last_checkpoint()}. Where numbers were not finite, a lower "
+            "optimizer.learning_rate may help; where the environment failed, see it with "
+            "`cotrain check` and `cotrain play`"
         )
 
 
@@ -136,10 +152,9 @@ def route(
 
 
 def _after(progress: Progress, record: StepRecord) -> Progress:
-    refused = record.all_replies_failed or any(r.non_finite for r in record.reports.values())
     return replace(
         progress,
         step=record.step,
         tokens_sampled=progress.tokens_sampled + record.tokens_sampled,
-        refused_in_a_row=progress.refused_in_a_row + 1 if refused else 0,
+        failed_in_a_row=0 if record.failure is None else progress.failed_in_a_row + 1,
     )
