@@ -78,8 +78,9 @@ class RoleSettings(Section):
 
     model: Text | None = Field(
         default=None,
-        description="This role's base model; `scripted:FILE` plays the replies of a file. "
-        "Not set: `model.name`.",
+        description="This role's base model under `model_per_role`, the folder of the adapter it "
+        "starts from under `lora_per_role`; `scripted:FILE` plays the replies of a file. Not set: "
+        "`model.name`.",
     )
     trainable: bool = Field(
         default=True,
@@ -118,7 +119,7 @@ class TeamSettings(Section):
     )
     alternate_every: AtLeastOne | None = Field(
         default=None,
-        description="Steps after which the next role is trained. Not set: all are, always.",
+        description="Steps after which the next role is trained, alone. Not set: all are, always.",
     )
     roles: Mapping[Name, RoleSettings] = Field(
         default={}, description="One table a role.", json_schema_extra={"one_per": "ROLE"}
@@ -148,10 +149,13 @@ class ModelSettings(Section):
         default="auto", description="CPU threads; `auto` is resolved once and stored with the run."
     )
     lora_rank: AtLeastOne | None = Field(
-        default=None, description="Trains an adapter of this rank. Not set: full weights."
+        default=None,
+        description="Trains an adapter of this rank. Not set: full weights, and 16 under "
+        "`lora_per_role`.",
     )
     lora_alpha: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="The adapter's scale is `lora_alpha / lora_rank`."
+        default=None,
+        description="The adapter's scale is `lora_alpha / lora_rank`. Not set: twice the rank.",
     )
     gradient_checkpointing: bool = Field(
         default=False,
@@ -216,7 +220,8 @@ class AlgorithmSettings(Section):
     )
     kl_coefficient: Annotated[float, Field(ge=0)] = Field(
         default=0.0,
-        description="The weight of the KL divergence to the reference model (k3 estimator).",
+        description="The weight of the KL divergence from what the policy started as (k3 "
+        "estimator).",
     )
     minibatches: AtLeastOne = Field(
         default=1, description="Optimiser steps a step; 1 is strictly on-policy."
