@@ -82,10 +82,11 @@ class AdaptedBase:
     def _inject(self, config: LoraConfig, seed: int) -> "Adapter":
         name = f"adapter_{self._count}"
         self._count += 1
-        with torch.random.fork_rng(), warnings.catch_warnings():
+        # PEFT draws new matrices on the processor and moves them.
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             # Several adapters on one model are what a base is for here.
             warnings.filterwarnings("ignore", message="Already found a `peft_config` attribute")
-            torch.manual_seed(seed)
+            torch.default_generator.manual_seed(seed)
             inject_adapter_in_model(config, self.model, name)
         adapter = Adapter(self, name, config)
         self.activate(None)

@@ -30,11 +30,16 @@ def checksum(tensors: Iterable[Tensor]) -> Checksum:
     >>> checksum([torch.zeros(2)]), checksum([torch.zeros(2), torch.zeros(1)])
     ((0,), (0, 0))
     """
-    sums = [
-        tensor.detach().view(_INTEGERS[tensor.element_size()]).sum(dtype=torch.int64)
-        for tensor in tensors
-    ]
+    sums = [_words(tensor.detach()).sum(dtype=torch.int64) for tensor in tensors]
     return tuple(torch.stack(sums).tolist()) if sums else ()
+
+
+def _words(tensor: Tensor) -> Tensor:
+    """The tensor's bits as whole numbers, of 8 bytes where they can be cut so: that is faster."""
+    flat = tensor.reshape(-1)
+    if flat.data_ptr() % 8 == 0 and flat.nbytes % 8 == 0:
+        return flat.view(torch.int64)
+    return flat.view(_INTEGERS[flat.element_size()])
 
 
 @torch.no_grad()
