@@ -11,8 +11,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import cotrain
 from cotrain.assembly.exporting import export
-from cotrain.assembly.saved import SavedPolicy, load_network
+from cotrain.assembly.saved import SavedPolicy, SavedSamplers
 from cotrain.config import ConfigurationError, config_from_json
+from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.loading import embedded_folder, load_base
 from cotrain.runs.durable import RunFolderRefusedError
 from cotrain.training.checkpoints import read_state
@@ -57,8 +58,10 @@ def logits_of_run(run: Path, policy: str, step: int = 2) -> torch.Tensor:
     """What the saved policy computes in the package itself."""
     checkpoint = run / "checkpoints" / f"step_{step:06d}"
     state = read_state(checkpoint)
-    network = load_network(SavedPolicy(checkpoint, state, policy, config_from_json(state.config)))
-    with network.computing() as model, torch.no_grad():
+    saved = SavedPolicy(checkpoint, state, policy, config_from_json(state.config))
+    sampler = SavedSamplers().sampler(saved)
+    assert isinstance(sampler, CausalPolicy)
+    with sampler.computing() as model, torch.no_grad():
         return model(input_ids=IDS).logits
 
 

@@ -14,7 +14,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import cotrain
 from cotrain.assembly.environments import build_environment
 from cotrain.assembly.policies import Policies, build_policies
-from cotrain.assembly.policy_plans import policy_plans, refuse_nothing_to_train
+from cotrain.assembly.policy_plans import (
+    AdapterPlan,
+    policy_plans,
+    refuse_nothing_to_train,
+    refuse_unfit_starts,
+)
 from cotrain.assembly.resolving import resolved
 from cotrain.config import ConfigurationError, load_config
 from cotrain.policies.adapters import Adapter
@@ -71,7 +76,7 @@ def planned(overrides: dict[str, object]) -> None:
     config = load_config(None, SMALL | overrides)
     environment = build_environment(config)
     refuse_nothing_to_train(config, environment)
-    policy_plans(config, environment)
+    refuse_unfit_starts(config, environment)
 
 
 def test_in_the_shared_regime_one_policy_plays_every_role() -> None:
@@ -113,14 +118,15 @@ def test_the_rank_of_a_role_is_its_own_else_the_general_one(
 ) -> None:
     config = load_config(None, SMALL | overrides)
     plans = policy_plans(config, build_environment(config))
-    found = tuple(plans[role].adapter and plans[role].adapter.rank for role in ROLES)
+    adapters = [plans[role].adapter for role in ROLES]
+    found = tuple(a.rank if isinstance(a, AdapterPlan) else None for a in adapters)
     assert found == ranks
 
 
 def test_one_adapter_may_serve_all_roles() -> None:
     policies = built(model__lora_rank=4)
     assert isinstance(network(policies, "shared"), Adapter)
-    assert policies.bases["shared"].identity.startswith("sha256:")
+    assert policies.bases["shared"]["identity"].startswith("sha256:")
 
 
 def test_each_role_has_its_own_rate_and_limit() -> None:
@@ -151,8 +157,8 @@ def test_a_rate_of_nought_keeps_a_role_where_it_is(tmp_path: Path) -> None:
     [
         (
             {f"team.roles.{role}.trainable": False for role in ROLES},
-            "team.roles.proposer.trainable = false: must be true for one role at least: "
-            "proposer, planner are frozen",
+            "team.roles.proposer.trainable = false: leaves nothing to train: proposer, planner are "
+            "frozen or scripts",
         ),
         (
             {"team.roles.planner.trainable": False, "team.alternate_every": 2},
@@ -279,9 +285,9 @@ def test_an_adapter_whose_base_has_changed_is_refused(tmp_path: Path) -> None:
     with torch.no_grad():
         model.get_input_embeddings().weight[3, 3] += 1
     model.save_pretrained(base)
-    with pytest.raises(RunFolderRefusedError, match="was trained on the base"):
+    with pytest.raises(RunFolderRefusedError, match="began as"):
         cotrain.evaluate(run.path)
-    with pytest.raises(RunFolderRefusedError, match="was trained on the base"):
+    with pytest.raises(RunFolderRefusedError, match="began as"):
         cotrain.train(None, {"run.steps": 3}, run.path, resume=True)
 
 

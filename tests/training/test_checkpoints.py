@@ -48,7 +48,7 @@ def test_a_checkpoint_on_another_base_is_refused(
     tmp_path: Path, present: dict[str, dict[str, str]]
 ) -> None:
     learner = Counter()
-    with pytest.raises(RunFolderRefusedError, match=r"trained on the base tiny \(sha256:0\)"):
+    with pytest.raises(RunFolderRefusedError, match=r"began as tiny with the identity sha256:0"):
         restore(saved(tmp_path / "c"), {"shared": learner}, present)
     assert learner.version == 0
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from cotrain.assembly.policies import Policies
+from cotrain.assembly.policy_plans import trained_roles
 from cotrain.config import Config, ConfigurationError, Fault, show
 from cotrain.core.selection import selection
 from cotrain.environments.base import Environment
@@ -48,20 +49,6 @@ def _refuse_settle(method: str, environment: Environment[Any]) -> None:
 
 def _listed(methods: Sequence[str]) -> str:
     return ", ".join(map(show, methods))
-
-
-def trained_roles(config: Config, environment: Environment[Any], step: int) -> tuple[str, ...]:
-    """The roles that this step trains, steps counted from 1: those that are not frozen.
-
-    With `team.alternate_every` they take turns, in the order of the environment.
-    """
-    trainable = tuple(
-        role.name for role in environment.roles if config.team.role(role.name).trainable
-    )
-    every = config.team.alternate_every
-    if every is None:
-        return trainable
-    return (trainable[(step - 1) // every % len(trainable)],)
 
 
 def training_cast(

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 from cotrain.assembly.evaluating import refuse_unknown_split, team_of
 from cotrain.assembly.lineup import Lineup
 from cotrain.assembly.planning import RunPlan, plan_of
-from cotrain.assembly.training import Run, continued_config, resume_run, start_run
+from cotrain.assembly.resuming import continued
+from cotrain.assembly.training import Run, resume_run, start_run
 from cotrain.config import (
     Config,
     ConfigurationError,
@@ -49,8 +50,8 @@ def train(
         fault = Fault("--resume", "", "needs --run-dir, the folder of the run to go on with")
         raise ConfigurationError([fault])
     with RunStore.open(run_dir) as store:
-        config = continued_config(store, source, by_key(overrides))
-        return resume_run(config, store, stop)
+        continuation = continued(store, source, by_key(overrides))
+        return resume_run(continuation, store, stop)
 
 
 def plan(source: str | Path | None = None, overrides: Overrides = ()) -> RunPlan:

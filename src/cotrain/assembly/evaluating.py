@@ -1,6 +1,6 @@
 """Contenders for evaluation: the team of a run, saved ones, and the baselines beside it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -10,7 +10,11 @@ from cotrain.assembly.casting import evaluation_decoding, evaluation_episodes
 from cotrain.assembly.environments import build_environment, environment_fault
 from cotrain.assembly.lineup import AS_SAVED, Lineup, apply_lineup
 from cotrain.assembly.policies import build_samplers
-from cotrain.assembly.policy_plans import policy_of_role, policy_plans
+from cotrain.assembly.policy_plans import (
+    policy_of_role,
+    policy_plans,
+    refuse_unfit_starts,
+)
 from cotrain.assembly.resolving import resolved
 from cotrain.assembly.saved import SavedSamplers, checkpoint_of, saved_roles
 from cotrain.config import (
@@ -22,6 +26,7 @@ from cotrain.config import (
     replaced,
     show,
 )
+from cotrain.config.schema import SCRIPTED_PREFIX
 from cotrain.environments.base import SPLITS, Environment
 from cotrain.environments.returned import RULE_FAULTS, checked_task
 from cotrain.policies.base import Sampler
@@ -46,13 +51,13 @@ def contender_of(
     )
 
 
-def baselines_of(config: Config) -> list[Contender]:
-    """The contenders of `evaluation.baselines`, with the seed and decoding of this run.
+def baselines_of(config: Config) -> Iterator[Contender]:
+    """The contenders of `evaluation.baselines`, one after the other, decoded as in this run.
 
     Each plays the environment with the options that it was saved with. Raises ConfigurationError
     for a folder that is not a saved team.
     """
-    return [_baseline(config, name) for name in config.evaluation.baselines]
+    return (_baseline(config, name) for name in config.evaluation.baselines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,7 @@ def team_of(
 
 def _saved_team(checkpoint: Path, overrides: Mapping[str, object], lineup: Lineup) -> EvaluatedTeam:
     state = read_state(checkpoint)
+    _refuse_other_weights(overrides)
     config = replaced(config_from_json(state.config), overrides)
     environment = build_environment(config)
     config = resolved(config, environment)
@@ -92,8 +98,25 @@ def _saved_team(checkpoint: Path, overrides: Mapping[str, object], lineup: Lineu
     return EvaluatedTeam(config, contender, state.progress.step)
 
 
+def _refuse_other_weights(overrides: Mapping[str, object]) -> None:
+    """The weights of a saved team are what they are, so a key that asks for others has no effect.
+
+    A base may have been moved, so its name may be given anew.
+    """
+    allowed = "a saved team keeps the weights it has; --policy puts others into a role"
+    faults = [
+        Fault(key, show(value), allowed)
+        for key, value in overrides.items()
+        if key.rpartition(".")[2] in ("lora_rank", "lora_alpha", "learning_rate", "trainable")
+        or (key.endswith(".model") and str(value).startswith(SCRIPTED_PREFIX))
+    ]
+    if faults:
+        raise ConfigurationError(faults)
+
+
 def _fresh_team(config: Config, lineup: Lineup) -> EvaluatedTeam:
     environment = build_environment(config)
+    refuse_unfit_starts(config, environment)
     config = resolved(config, environment)
     plans = policy_plans(config, environment)
     own = policy_of_role(config, environment)

@@ -1,5 +1,8 @@
 """One policy of a run as a folder for other programs, with a card that says what it is."""
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -7,13 +10,21 @@ from typing import Literal, TypeAlias
 import torch
 
 from cotrain.assembly.model_card import model_card
-from cotrain.assembly.saved import SavedPolicy, checkpoint_of, load_network
+from cotrain.assembly.networks import load
+from cotrain.assembly.policy_plans import GENERAL_KEY
+from cotrain.assembly.saved import (
+    SavedPolicy,
+    base_of_adapter,
+    checkpoint_of,
+    refuse_changed_base,
+)
 from cotrain.config import ConfigurationError, Fault, config_from_json, show
 from cotrain.config.keys import nearest
 from cotrain.learning.export import export_adapter, export_merged, export_whole
 from cotrain.learning.scripted import saved_script
-from cotrain.policies.adapters import Adapter
-from cotrain.policies.loading import COMPUTE_DTYPES, load_base
+from cotrain.policies.adapters import is_adapter_folder
+from cotrain.policies.loading import COMPUTE_DTYPES
+from cotrain.runs.durable import chosen
 from cotrain.training.checkpoints import read_state
 
 Form: TypeAlias = Literal["merged", "adapter"]
@@ -61,41 +72,62 @@ def export(
     """Writes a policy of a run folder, or of a checkpoint, as a plain Hugging Face folder.
 
     `form` is `"merged"`, whole weights in any case, or `"adapter"`, for a policy that is one.
-    `dtype` is that of the run's model unless it is given; without `step` the last complete
-    checkpoint is taken. Raises ConfigurationError for a policy that is not there or has no such
-    form and for a folder that is not empty, RunFolderRefusedError for a folder without a
-    checkpoint.
+    Without `dtype` whole weights have the type that the run computed in, and an adapter float32;
+    without `step` the last complete checkpoint is taken. Raises ConfigurationError for a policy
+    that is not there or has no such form and for a folder that is not empty, RunFolderRefusedError
+    for a folder without a checkpoint.
     """
     checkpoint = checkpoint_of(Path(run_dir), step)
     state = read_state(checkpoint)
-    config = config_from_json(state.config)
-    saved = SavedPolicy(checkpoint, state, policy, config)
+    saved = SavedPolicy(checkpoint, state, policy, config_from_json(state.config))
     _refuse_unknown(policy, list(state.versions))
-    if saved_script(saved.folder) is not None:
-        raise _fault("--policy", policy, "is a script, which has no weights")
+    written = _form(saved, form)
+    dtype = _dtype(saved, written, dtype)
     folder = _empty(Path(to))
-    dtype = _dtype(dtype or config.model.dtype)
-    is_adapter = _write(saved, form, COMPUTE_DTYPES[dtype], folder)
-    written = "whole" if not is_adapter else form
-    exported = Exported(folder, policy, state.versions[policy], state.progress.step, written, dtype)
-    (folder / CARD).write_text(model_card(saved, written), "utf-8")
-    return exported
+    card = model_card(saved, written)
+    with chosen(folder), _whole_or_absent(folder) as partial:
+        _write(saved, written, COMPUTE_DTYPES[dtype], partial)
+        (partial / CARD).write_text(card, "utf-8")
+    return Exported(folder, policy, state.versions[policy], state.progress.step, written, dtype)
 
 
-def _write(saved: SavedPolicy, form: Form, dtype: torch.dtype, folder: Path) -> bool:
-    """Writes the weights; whether the policy is an adapter."""
-    network = load_network(saved)
-    if not isinstance(network, Adapter):
-        if form == "adapter":
-            raise _fault("--policy", saved.name, "is a whole model and no adapter")
-        export_whole(network, dtype, folder)
-        return False
+def _form(saved: SavedPolicy, form: Form) -> str:
+    """What will be written: `whole` for a policy that is no adapter, else what was asked for."""
+    if saved_script(saved.folder) is not None:
+        raise _fault("--policy", saved.name, "is a script, which has no weights")
+    if is_adapter_folder(saved.folder):
+        return form
     if form == "adapter":
-        export_adapter(network, dtype, folder)
-        return True
-    base, tokenizer = load_base(network.base.source, torch.float32)
-    export_merged(base, tokenizer, saved.folder, dtype, folder)
-    return True
+        raise _fault("--policy", saved.name, "is a whole model and no adapter")
+    return "whole"
+
+
+def _write(saved: SavedPolicy, form: str, dtype: torch.dtype, folder: Path) -> None:
+    wide = torch.promote_types(COMPUTE_DTYPES[saved.config.model.dtype], torch.float32)
+    if form == "whole":
+        model = load(str(saved.folder), GENERAL_KEY, wide)
+        export_whole(model.model, model.tokenizer, dtype, folder)
+        return
+    name, key, needed = base_of_adapter(saved)
+    base = load(name, key, wide, needed)
+    refuse_changed_base(saved, name, base.identity)
+    if form == "adapter":
+        export_adapter(saved.folder, name, base.tokenizer, dtype, folder)
+    else:
+        export_merged(base.model, base.tokenizer, saved.folder, dtype, folder)
+
+
+@contextmanager
+def _whole_or_absent(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which gets its name once it is full, and is removed if it never is."""
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        partial.replace(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _refuse_unknown(policy: str, known: list[str]) -> None:
@@ -104,7 +136,11 @@ def _refuse_unknown(policy: str, known: list[str]) -> None:
         raise _fault("--policy", policy, allowed, nearest(policy, known))
 
 
-def _dtype(name: str) -> str:
+def _dtype(saved: SavedPolicy, form: str, asked: str | None) -> str:
+    """The type to write: the one asked for, else an adapter's own and a model's as it computed."""
+    if asked is None and form == "adapter":
+        return "float64" if saved.config.model.dtype == "float64" else "float32"
+    name = asked or saved.config.model.dtype
     if name not in COMPUTE_DTYPES:
         raise _fault("--dtype", name, f"must be {', '.join(COMPUTE_DTYPES)}")
     return name

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cotrain.assembly.environments import build_environment
-from cotrain.assembly.policy_plans import policy_of_role
+from cotrain.assembly.policy_plans import base_of, own_or_general, policy_of_role
 from cotrain.assembly.saved import SavedPolicy, run_name
-from cotrain.policies.loading import model_folder
+from cotrain.policies.loading import revision_of
 from cotrain.runs import layout
 from cotrain.runs.store import RunFolder
 
@@ -46,32 +46,36 @@ def model_card(saved: SavedPolicy, form: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def base_name(saved: SavedPolicy) -> str:
-    """The name of the model that the policy began as."""
-    base = saved.state.bases.get(saved.name)
-    own = saved.config.team.role(saved.name).model
-    return base["name"] if base is not None else own or saved.config.model.name
-
-
 def _front_matter(saved: SavedPolicy, form: str) -> str:
     library = "peft" if form == "adapter" else "transformers"
     lines = [f"library_name: {library}", "pipeline_tag: text-generation"]
-    if model_folder(base_name(saved)) is None:
-        lines.append(f"base_model: {base_name(saved)}")
+    name, identity = _base(saved)
+    if revision_of(identity) is not None:
+        lines.append(f"base_model: {name}")
     lines.append("tags: [cotrain, at-grpo, reinforcement-learning, multi-agent]")
     return "\n".join(["---", *lines, "---"])
 
 
+def _base(saved: SavedPolicy) -> tuple[str, str]:
+    """Name and identity of the model that the policy began as."""
+    found = saved.state.bases.get(saved.name, {})
+    name = found.get("name") or base_of(saved.config, saved.name)[0]
+    return name, found.get("identity", "")
+
+
 def _what(saved: SavedPolicy, form: str) -> str:
+    version = saved.state.versions[saved.name]
     weights = {
         "whole": "All of its weights were trained.",
         "merged": "A LoRA adapter was trained; here it is added to the weights of the base.",
         "adapter": "A LoRA adapter was trained; here it is alone, and needs the base.",
     }[form]
+    if version == 0:
+        weights = "No update has changed it."
     return (
-        f"Policy `{saved.name}`, version {saved.state.versions[saved.name]}, of step "
-        f"{saved.state.progress.step} of the run `{run_name(saved.checkpoint)}`, trained by "
-        f"[cotrain](https://pypi.org/project/cotrain/). It began as `{base_name(saved)}`. {weights}"
+        f"Policy `{saved.name}`, version {version}, of step {saved.state.progress.step} of the run "
+        f"`{run_name(saved.checkpoint)}`, trained by cotrain. It began as `{_base(saved)[0]}`. "
+        f"{weights}"
     )
 
 
@@ -87,8 +91,9 @@ def _roles(saved: SavedPolicy) -> Iterator[str]:
 
 def _training(saved: SavedPolicy) -> str:
     config = saved.config
-    own_rate = config.team.role(saved.name).learning_rate
-    rate = config.optimizer.learning_rate if own_rate is None else own_rate
+    own = config.team.role(saved.name)
+    rate = own_or_general(own.learning_rate, config.optimizer.learning_rate)
+    temperature = own_or_general(own.temperature, config.sampling.temperature)
     options = json.dumps(dict(config.environment.options))
     return "\n".join(
         [
@@ -98,7 +103,7 @@ def _training(saved: SavedPolicy) -> str:
             f"K = {config.sampling.candidates} ([paper]({PAPER}))",
             f"- {saved.state.progress.step} steps of {config.sampling.tasks_per_step} tasks, "
             f"{saved.state.progress.tokens_sampled:,} sampled tokens, seed {config.run.seed}",
-            f"- learning rate {rate:g}, sampling temperature {config.sampling.temperature:g}",
+            f"- learning rate {rate:g}, sampling temperature {temperature:g}",
         ]
     )
 

@@ -7,18 +7,17 @@ from typing import TypeVar
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from cotrain.assembly.policy_plans import PolicyPlan
+from cotrain.assembly.policy_plans import AdapterStart, PolicyPlan
 from cotrain.config import Config, ConfigurationError, Fault
-from cotrain.core.seeds import derive_seed
 from cotrain.policies.adapters import AdaptedBase, Adapter, AdapterSettings
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.chat import ChatCodec, end_token_ids
 from cotrain.policies.loading import (
-    COMPUTE_DTYPES,
     ModelNotFoundError,
     accelerator,
     base_identity,
     load_base,
+    revision_of,
 )
 from cotrain.policies.networks import Network, WholeModel
 
@@ -26,102 +25,99 @@ Loaded = TypeVar("Loaded")
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
-    """The base that an adapter needs: its name, and the identity of its weights."""
+class LoadedBase:
+    """A base as it was loaded; `identity` says what its weights are, whatever its name."""
 
     name: str
     identity: str
-
-    def as_json(self) -> dict[str, str]:
-        """The values for `state.json`."""
-        return {"name": self.name, "identity": self.identity}
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
 
 
 class Bases:
-    """Loads models for one configuration. Adapters on the same base share it in memory."""
+    """Loads models for policies that compute in one type. Adapters on one base share it in memory.
 
-    def __init__(self, config: Config) -> None:
-        self._config = config
-        self._dtype = COMPUTE_DTYPES[config.model.dtype]
-        self._adapted: dict[str, AdaptedBase] = {}
-        self._identities: dict[str, str] = {}
+    A Hub model is loaded at the commit of the identity that is asked for, where one is.
+    """
 
-    def network(self, plan: PolicyPlan) -> Network:
-        """The network of an untrained policy.
+    def __init__(self, dtype: torch.dtype) -> None:
+        self._dtype = dtype
+        self._adapted: dict[tuple[str, str | None], tuple[AdaptedBase, str]] = {}
 
-        Raises ConfigurationError for a base that cannot be loaded or has no chat template, and for
-        an adapter to start from that does not fit it.
+    def network(
+        self, plan: PolicyPlan, seed: int, identity: str | None = None
+    ) -> tuple[Network, str]:
+        """The network of a policy at its start, and the identity of its base.
+
+        `seed` draws a new adapter. Raises ConfigurationError for a base that cannot be loaded or
+        has no chat template, and for an adapter to start from that does not fit it.
         """
         if plan.adapter is None:
-            dtype = torch.float32 if plan.trained else self._dtype
-            return self.whole(plan.base, plan.base_key, dtype)
-        base = self.adapted(plan.base, plan.base_key)
-        if plan.adapter.start is None:
-            seed = derive_seed("adapter", self._config.run.seed, plan.name)
-            settings = AdapterSettings(plan.adapter.rank, plan.adapter.alpha, seed)
-            return base.add(settings)
-        try:
-            return base.load(plan.adapter.start)
-        except (ValueError, OSError) as error:
-            start = f'"{plan.adapter.start}"'
-            fault = Fault(f"team.roles.{plan.name}.model", start, f"does not fit: {error}")
-            raise ConfigurationError([fault]) from error
+            # Masters are made of what is loaded, so a trained model is loaded in their precision.
+            wide = torch.promote_types(self._dtype, torch.float32)
+            found = load(plan.base, plan.base_key, wide if plan.trained else self._dtype, identity)
+            return WholeModel(found.model, found.tokenizer), found.identity
+        base, loaded_identity = self.adapted(plan.base, plan.base_key, identity)
+        return _adapter(base, plan, seed), loaded_identity
 
-    def whole(self, name: str, key: str, dtype: torch.dtype | None = None) -> WholeModel:
-        """A model that is one policy's alone; its weights have the compute type unless told."""
-        return WholeModel(*self._load(name, key, dtype or self._dtype))
+    def whole(self, name: str, key: str) -> WholeModel:
+        """A model that computes with all of its weights."""
+        found = load(name, key, self._dtype)
+        return WholeModel(found.model, found.tokenizer)
 
-    def adapted(self, name: str, key: str) -> AdaptedBase:
-        """The base of this name for adapters, loaded once."""
-        if name not in self._adapted:
-            model, tokenizer = self._load(name, key, self._dtype)
-            self._adapted[name] = AdaptedBase(model, tokenizer, name)
-            self._identities[name] = base_identity(name, model)
-        return self._adapted[name]
-
-    def identity(self, name: str) -> str:
-        """What the weights of a loaded base for adapters are."""
-        return self._identities[name]
-
-    def base_of(self, network: Network) -> Base | None:
-        """The base that has to be there when this network is loaded again; None: it needs none."""
-        if not isinstance(network, Adapter):
-            return None
-        return Base(network.base.source, self.identity(network.base.source))
-
-    def policy(self, name: str, network: Network) -> CausalPolicy:
-        """A sampler on this network."""
-        model, tokenizer = network.model, network.tokenizer
-        ends = end_token_ids(model.config, model.generation_config, tokenizer)
-        codec = ChatCodec(tokenizer, ends, self._config.model.chat_template_options)
-        sampling, limits = self._config.sampling, self._config.limits
-        return CausalPolicy(name, network, codec, sampling.max_batch_tokens, limits.reply_seconds)
-
-    def _load(
-        self, name: str, key: str, dtype: torch.dtype
-    ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-        model, tokenizer = named_by(key, name, lambda: load_base(name, dtype))
-        if tokenizer.chat_template is None:
-            allowed = (
-                "its tokenizer has no chat template, so that prompts cannot be written; save one "
-                "in its folder as chat_template.jinja"
-            )
-            raise ConfigurationError([Fault(key, f'"{name}"', allowed)])
-        torch.nn.Module.to(model, accelerator())
-        return model, tokenizer
+    def adapted(self, name: str, key: str, identity: str | None = None) -> tuple[AdaptedBase, str]:
+        """The base of this name for adapters, loaded once, and its identity."""
+        place = (name, None if identity is None else revision_of(identity))
+        if place not in self._adapted:
+            found = load(name, key, self._dtype, identity)
+            base = AdaptedBase(found.model, found.tokenizer, name)
+            self._adapted[place] = (base, found.identity)
+        return self._adapted[place]
 
 
-def named_by(key: str, name: str, load: Callable[[], Loaded]) -> Loaded:
-    """What `load` returns; a model that is not there becomes a fault of the key that named it."""
+def load(name: str, key: str, dtype: torch.dtype, identity: str | None = None) -> LoadedBase:
+    """A base on the device that models run on; `key` is the one that named it.
+
+    Raises ConfigurationError for one that is not there or has no chat template.
+    """
+    revision = None if identity is None else revision_of(identity)
+    model, tokenizer = load_or_fault(key, name, lambda: load_base(name, dtype, revision))
+    if tokenizer.chat_template is None:
+        allowed = (
+            "its tokenizer has no chat template, so that prompts cannot be written; save one in "
+            "its folder as chat_template.jinja"
+        )
+        raise ConfigurationError([Fault(key, f'"{name}"', allowed)])
+    found = load_or_fault(key, name, lambda: base_identity(name, model))
+    torch.nn.Module.to(model, accelerator())
+    return LoadedBase(name, found, model, tokenizer)
+
+
+def policy_on(network: Network, name: str, config: Config) -> CausalPolicy:
+    """A sampler on this network, with the limits and template options of a configuration."""
+    model, tokenizer = network.model, network.tokenizer
+    ends = end_token_ids(model.config, model.generation_config, tokenizer)
+    codec = ChatCodec(tokenizer, ends, config.model.chat_template_options)
+    max_batch_tokens, seconds = config.sampling.max_batch_tokens, config.limits.reply_seconds
+    return CausalPolicy(name, network, codec, max_batch_tokens, seconds)
+
+
+def load_or_fault(key: str, name: str, loaded: Callable[[], Loaded]) -> Loaded:
+    """What `loaded` returns; a model that is not there becomes a fault of the key that named it."""
     try:
-        return load()
+        return loaded()
     except ModelNotFoundError as error:
         fault = Fault(key, f'"{name}"', str(error).partition(": ")[2])
         raise ConfigurationError([fault]) from error
 
 
-def start_tensors(plan: PolicyPlan, network: Network) -> dict[str, torch.Tensor] | None:
-    """The saved values that a policy starts from, as precise as they are on disk."""
-    if plan.adapter is None or plan.adapter.start is None:
-        return None
-    return network.read(plan.adapter.start)
+def _adapter(base: AdaptedBase, plan: PolicyPlan, seed: int) -> Adapter:
+    if not isinstance(plan.adapter, AdapterStart):
+        assert plan.adapter is not None
+        return base.add(AdapterSettings(plan.adapter.rank, plan.adapter.alpha, seed))
+    folder = plan.adapter.folder
+    try:
+        return base.load(folder)
+    except (ValueError, OSError) as error:
+        fault = Fault(f"team.roles.{plan.name}.model", f'"{folder}"', f"does not fit: {error}")
+        raise ConfigurationError([fault]) from error

@@ -1,55 +1,24 @@
 """What a run would do, before it does it: the plan that `--dry-run` prints."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
-from transformers import PreTrainedModel
-
-from cotrain.assembly.casting import method_of, reply_limit, trained_roles
+from cotrain.assembly.casting import method_of, reply_limit
 from cotrain.assembly.environments import build_environment
 from cotrain.assembly.evaluating import check_baselines
-from cotrain.assembly.networks import named_by
+from cotrain.assembly.memory import A_SCRIPT, PlannedPolicy, memory_bytes, planned, sized
 from cotrain.assembly.policy_plans import (
-    PolicyPlan,
     policy_of_role,
     policy_plans,
     refuse_nothing_to_train,
+    refuse_unfit_starts,
+    trainable_roles,
 )
 from cotrain.assembly.resolving import resolved
 from cotrain.config import Config
 from cotrain.environments.base import Environment
-from cotrain.policies.adapters import AdapterSettings, num_adapter_parameters
-from cotrain.policies.loading import architecture
-
-WIDTHS = {"float32": 4, "bfloat16": 2, "float64": 8}
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedPolicy:
-    """A policy: the parameters of its model, those that are its own, and those that are trained.
-
-    `base` is None for a script, whose counts are 0. `rank` is None without an adapter.
-    """
-
-    base: str | None
-    parameters: int
-    own_parameters: int
-    trained_parameters: int
-    rank: int | None = None
-
-    def as_text(self) -> str:
-        """The policy for a person."""
-        if self.base is None:
-            return "a script"
-        if self.rank is not None:
-            kept = "" if self.trained_parameters else ", frozen"
-            return (
-                f"adapter of rank {self.rank} on {self.base}, {self.own_parameters:,} of "
-                f"{self.parameters:,} parameters{kept}"
-            )
-        kept = "" if self.trained_parameters else ", frozen"
-        return f"{self.base}, {self.parameters:,} parameters{kept}"
+from cotrain.rollouts.methods import Method
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,43 +79,84 @@ def plan_of(config: Config) -> RunPlan:
     environment = build_environment(config)
     method = method_of(config, environment)
     refuse_nothing_to_train(config, environment)
+    refuse_unfit_starts(config, environment)
     check_baselines(config)
-    plans = policy_plans(config, environment)
-    sized = {plan.name: _sized(plan) for plan in plans.values() if plan.script is None}
-    roles = {
-        role.name: _role(config, role.name, policy_of_role(config, environment), method.width)
-        for role in environment.roles
-    }
-    seats = {role.name: role.seats for role in environment.roles}
-    episodes = config.sampling.tasks_per_step * method.episodes_per_task
-    prompts = {name: episodes * config.team.turns * seats[name] for name in roles}
-    replies = {name: prompts[name] * roles[name]["replies"] for name in roles}
-    trained = trained_roles(config, environment, 1)
-    tree = method.episodes_per_task == 1
-    tasks_and_agents = config.sampling.tasks_per_step * sum(seats[name] for name in trained)
     config = resolved(config, environment)
+    plans = policy_plans(config, environment)
+    models = {plan.name: sized(plan) for plan in plans.values() if plan.script is None}
+    counts = _counts(config, environment, method)
+    of_role = policy_of_role(config, environment)
     return RunPlan(
         method=config.algorithm.method,
         environment=environment.name,
-        roles=roles,
+        roles={
+            role.name: _role(config, environment, role.name, of_role, method.width)
+            for role in environment.roles
+        },
         roles_not_played=_not_played(environment),
         regime=config.team.policies,
-        policies={name: _planned(sized.get(name)) for name in plans},
+        policies={name: planned(models[name]) if name in models else A_SCRIPT for name in plans},
         steps=config.run.steps,
         max_sampled_tokens=config.run.max_sampled_tokens,
-        episodes_a_step=episodes,
-        groups_a_step=sum(prompts[n] for n in trained) if tree else tasks_and_agents,
-        replies_a_step=sum(replies.values()),
-        sampled_tokens_a_step=sum(replies[n] * roles[n]["max_reply_tokens"] for n in roles),
-        memory_bytes=_memory(config, list(sized.values()), sum(prompts.values()))
-        if sized
+        episodes_a_step=counts.episodes,
+        groups_a_step=counts.groups,
+        replies_a_step=counts.replies,
+        sampled_tokens_a_step=counts.tokens,
+        memory_bytes=memory_bytes(config, list(models.values()), method.width, counts.prompts)
+        if models
         else None,
         config=config.model_dump(mode="json"),
     )
 
 
-def _role(config: Config, name: str, of_role: Mapping[str, str], width: int) -> dict[str, Any]:
-    trained = config.team.role(name).trainable
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """The most that a step can have of each."""
+
+    episodes: int
+    prompts: int
+    groups: int
+    replies: int
+    tokens: int
+
+
+def _counts(config: Config, environment: Environment[Any], method: Method) -> _Counts:
+    """Upper bounds, over the roles that take turns where they do."""
+    trainable = trainable_roles(config, environment)
+    takes_turns = config.team.alternate_every is not None
+    rounds = [(role,) for role in trainable] if takes_turns else [trainable]
+    found = [_counts_of_round(config, environment, method, trained) for trained in rounds]
+    return _Counts(*(max(values) for values in zip(*map(astuple, found), strict=True)))
+
+
+def _counts_of_round(
+    config: Config, environment: Environment[Any], method: Method, trained: Collection[str]
+) -> _Counts:
+    tasks = config.sampling.tasks_per_step
+    episodes = tasks * method.episodes_per_task
+    prompts = {role.name: episodes * config.team.turns * role.seats for role in environment.roles}
+    replies = {
+        name: number * (method.width if name in trained else 1) for name, number in prompts.items()
+    }
+    tree = method.episodes_per_task == 1
+    seats = sum(role.seats for role in environment.roles if role.name in trained)
+    return _Counts(
+        episodes=episodes,
+        prompts=sum(prompts.values()),
+        groups=sum(prompts[name] for name in trained) if tree else tasks * seats,
+        replies=sum(replies.values()),
+        tokens=sum(number * reply_limit(config, name) for name, number in replies.items()),
+    )
+
+
+def _role(
+    config: Config,
+    environment: Environment[Any],
+    name: str,
+    of_role: Mapping[str, str],
+    width: int,
+) -> dict[str, Any]:
+    trained = name in trainable_roles(config, environment)
     return {
         "policy": of_role[name],
         "trained": trained,
@@ -158,69 +168,3 @@ def _role(config: Config, name: str, of_role: Mapping[str, str], width: int) -> 
 def _not_played(environment: Environment[Any]) -> tuple[str, ...]:
     played = {role.name for role in environment.roles}
     return tuple(role.name for role in environment.all_roles() if role.name not in played)
-
-
-@dataclass(frozen=True, slots=True)
-class _Sized:
-    """A policy that is a model, the model without memory, and the parameters that are its own."""
-
-    plan: PolicyPlan
-    model: PreTrainedModel
-    parameters: int
-    own_parameters: int
-
-
-def _sized(plan: PolicyPlan) -> _Sized:
-    model = named_by(plan.base_key, plan.base, lambda: architecture(plan.base))
-    parameters = own = model.num_parameters()
-    if plan.adapter is not None:
-        settings = AdapterSettings(plan.adapter.rank, plan.adapter.alpha, seed=0)
-        own = num_adapter_parameters(model, settings)
-    return _Sized(plan, model, parameters, own)
-
-
-def _planned(sized: _Sized | None) -> PlannedPolicy:
-    if sized is None:
-        return PlannedPolicy(None, 0, 0, 0)
-    plan, own = sized.plan, sized.own_parameters
-    rank = None if plan.adapter is None else plan.adapter.rank
-    return PlannedPolicy(plan.base, sized.parameters, own, own if plan.trained else 0, rank)
-
-
-def _memory(config: Config, policies: Sequence[_Sized], prompts: int) -> int:
-    """All weights, and the larger batch of the policy whose batches are the largest."""
-    width = WIDTHS[config.model.dtype]
-    bases = {p.plan.base: p.parameters for p in policies if p.plan.adapter is not None}
-    own = sum(_weight_bytes(config, policy) for policy in policies)
-    batch = max(_batch_bytes(config, policy.model, prompts) for policy in policies)
-    return width * sum(bases.values()) + own + batch
-
-
-def _weight_bytes(config: Config, policy: _Sized) -> int:
-    """A policy's own weights: what computes, masters, gradients, two moments, and a reference."""
-    width = WIDTHS[config.model.dtype]
-    if not policy.plan.trained:
-        return width * policy.own_parameters
-    wide = max(width, 4)
-    copy = 0 if width == wide else width
-    reference = width if config.algorithm.kl_coefficient > 0 else 0
-    return (4 * wide + copy + reference) * policy.own_parameters
-
-
-def _batch_bytes(config: Config, model: PreTrainedModel, prompts: int) -> int:
-    """`prompts` is the number of prompts of a step: a batch is no larger than the step."""
-    sampling, width = config.sampling, WIDTHS[config.model.dtype]
-    replies = sampling.candidates * sampling.max_reply_tokens
-    pack = sampling.max_prompt_tokens + replies
-    sampled = min(
-        sampling.max_batch_tokens,
-        prompts * (sampling.candidates * sampling.max_prompt_tokens + replies),
-    )
-    trained = min(max(config.algorithm.microbatch_tokens, pack), prompts * pack)
-    text = model.config.get_text_config()
-    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
-    head = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-    cache = 2 * text.num_hidden_layers * heads * head * width * sampled
-    activations = 16 * text.num_hidden_layers * text.hidden_size * width
-    logits = 3 * 4 * text.vocab_size
-    return max(cache, (activations + logits) * trained)

@@ -1,9 +1,9 @@
 """Which policies a configuration has, and what each of them is: before anything is loaded."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cotrain.config import Config, ConfigurationError, Fault, show
 from cotrain.config.schema import SCRIPTED_PREFIX, RoleSettings
@@ -13,14 +13,22 @@ from cotrain.policies.adapters import DEFAULT_RANK, is_adapter_folder, read_adap
 SHARED = "shared"
 GENERAL_KEY = "model.name"
 
+Value = TypeVar("Value")
+
 
 @dataclass(frozen=True, slots=True)
 class AdapterPlan:
-    """An adapter of this size, with A drawn and B zero, or with the values of a `start` folder."""
+    """A new adapter of this size, with A drawn and B zero."""
 
     rank: int
     alpha: float
-    start: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterStart:
+    """An adapter that begins with the values, rank and scale of this folder."""
+
+    folder: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,7 @@ class PolicyPlan:
     roles: tuple[str, ...]
     base: str
     base_key: str
-    adapter: AdapterPlan | None
+    adapter: AdapterPlan | AdapterStart | None
     trained: bool
     learning_rate: float
     max_reply_tokens: int
@@ -43,12 +51,8 @@ class PolicyPlan:
 
 
 def policy_plans(config: Config, environment: Environment[Any]) -> dict[str, PolicyPlan]:
-    """The policies that play the environment's roles, by name, in the order of the roles.
-
-    Raises ConfigurationError, one line a fault, for adapters to start from that cannot be used.
-    """
+    """The policies that play the environment's roles, by name, in the order of the roles."""
     of_role = policy_of_role(config, environment)
-    _refuse_unfit_starts(config, of_role)
     roles_of = {
         policy: tuple(role for role, its_own in of_role.items() if its_own == policy)
         for policy in dict.fromkeys(of_role.values())
@@ -64,17 +68,64 @@ def policy_of_role(config: Config, environment: Environment[Any]) -> dict[str, s
     return {role.name: _policy_name(config, role.name) for role in environment.roles}
 
 
-def refuse_nothing_to_train(config: Config, environment: Environment[Any]) -> None:
-    """Raises ConfigurationError for a team of frozen roles, and for one role that takes turns."""
-    played = [role.name for role in environment.roles]
-    trainable = [role for role in played if config.team.role(role).trainable]
-    if not trainable:
-        allowed = f"must be true for one role at least: {', '.join(played)} are frozen"
-        raise ConfigurationError([Fault(f"team.roles.{played[0]}.trainable", "false", allowed)])
+def trainable_roles(config: Config, environment: Environment[Any]) -> tuple[str, ...]:
+    """The roles that training changes: those that are not frozen, and no script plays.
+
+    Where scripts play all of them the run is a trial, and each counts.
+    """
+    played = {role.name: config.team.role(role.name) for role in environment.roles}
+    free = [role for role, own in played.items() if own.trainable]
+    trained = [role for role in free if _script_of(played[role]) is None]
+    trial = all(_script_of(own) is not None for own in played.values())
+    return tuple(free if trial else trained)
+
+
+def trained_roles(config: Config, environment: Environment[Any], step: int) -> tuple[str, ...]:
+    """The roles that this step trains, steps counted from 1.
+
+    With `team.alternate_every` they take turns, in the order of the environment.
+    """
+    trainable = trainable_roles(config, environment)
     every = config.team.alternate_every
-    if every is not None and len(trainable) == 1:
-        allowed = f"needs two roles that are trained; here {trainable[0]} alone is"
+    return trainable if every is None else (trainable[(step - 1) // every % len(trainable)],)
+
+
+def refuse_nothing_to_train(config: Config, environment: Environment[Any]) -> None:
+    """Raises ConfigurationError unless a role is trained, and unless two are that take turns."""
+    played = [role.name for role in environment.roles]
+    trained = trainable_roles(config, environment)
+    if not trained:
+        frozen = next(role for role in played if not config.team.role(role).trainable)
+        allowed = f"leaves nothing to train: {', '.join(played)} are frozen or scripts"
+        raise ConfigurationError([Fault(f"team.roles.{frozen}.trainable", "false", allowed)])
+    every = config.team.alternate_every
+    if every is not None and len(trained) == 1:
+        allowed = f"needs two roles that are trained; here {trained[0]} alone is"
         raise ConfigurationError([Fault("team.alternate_every", show(every), allowed)])
+
+
+def refuse_unfit_starts(config: Config, environment: Environment[Any]) -> None:
+    """Raises ConfigurationError, one line a fault, for adapters that no role can start from."""
+    faults = [f for role in environment.roles for f in _faults_of_start(config, role.name)]
+    if faults:
+        raise ConfigurationError(faults)
+
+
+def base_of(config: Config, policy: str) -> tuple[str, str]:
+    """The name of the base that this policy is on, and the key that gives it."""
+    own = config.team.role(policy).model
+    if config.team.policies == "model_per_role" and own is not None:
+        return own, f"team.roles.{policy}.model"
+    return config.model.name, GENERAL_KEY
+
+
+def own_or_general(own: Value | None, general: Value) -> Value:
+    """A role's own setting where it has one.
+
+    >>> own_or_general(None, 4), own_or_general(0, 4)
+    (4, 0)
+    """
+    return general if own is None else own
 
 
 def _policy_name(config: Config, role: str) -> str:
@@ -85,7 +136,7 @@ def _policy_name(config: Config, role: str) -> str:
 def _plan(config: Config, name: str, roles: tuple[str, ...]) -> PolicyPlan:
     own = config.team.role(name) if (name,) == roles else RoleSettings()
     script = _script_of(own)
-    base, key = _base(config, name, own)
+    base, key = base_of(config, name)
     return PolicyPlan(
         name=name,
         roles=roles,
@@ -93,28 +144,21 @@ def _plan(config: Config, name: str, roles: tuple[str, ...]) -> PolicyPlan:
         base_key=key,
         adapter=None if script is not None else _adapter(config, own),
         trained=any(config.team.role(role).trainable for role in roles),
-        learning_rate=_first(own.learning_rate, config.optimizer.learning_rate),
-        max_reply_tokens=_first(own.max_reply_tokens, config.sampling.max_reply_tokens),
+        learning_rate=own_or_general(own.learning_rate, config.optimizer.learning_rate),
+        max_reply_tokens=own_or_general(own.max_reply_tokens, config.sampling.max_reply_tokens),
         script=script,
     )
 
 
-def _base(config: Config, name: str, own: RoleSettings) -> tuple[str, str]:
-    if config.team.policies == "model_per_role" and own.model is not None:
-        return own.model, f"team.roles.{name}.model"
-    return config.model.name, GENERAL_KEY
-
-
-def _adapter(config: Config, own: RoleSettings) -> AdapterPlan | None:
+def _adapter(config: Config, own: RoleSettings) -> AdapterPlan | AdapterStart | None:
     start = _start_of(config, own)
     if start is not None:
-        saved = read_adapter_config(start)
-        return AdapterPlan(saved.r, float(saved.lora_alpha), start)
+        return AdapterStart(start)
     default = DEFAULT_RANK if config.team.policies == "lora_per_role" else None
     rank = own.lora_rank or config.model.lora_rank or default
     if rank is None:
         return None
-    return AdapterPlan(rank, _first(config.model.lora_alpha, 2.0 * rank))
+    return AdapterPlan(rank, own_or_general(config.model.lora_alpha, 2.0 * rank))
 
 
 def _start_of(config: Config, own: RoleSettings) -> Path | None:
@@ -122,12 +166,6 @@ def _start_of(config: Config, own: RoleSettings) -> Path | None:
     if config.team.policies != "lora_per_role" or own.model in (None, config.model.name):
         return None
     return None if _script_of(own) is not None else Path(str(own.model))
-
-
-def _refuse_unfit_starts(config: Config, played: Iterable[str]) -> None:
-    faults = [fault for role in played for fault in _faults_of_start(config, role)]
-    if faults:
-        raise ConfigurationError(faults)
 
 
 def _faults_of_start(config: Config, role: str) -> Iterator[Fault]:
@@ -157,7 +195,3 @@ def _script_of(role: RoleSettings) -> str | None:
     if role.model is None or not role.model.startswith(SCRIPTED_PREFIX):
         return None
     return role.model.removeprefix(SCRIPTED_PREFIX)
-
-
-def _first(own: Any, general: Any) -> Any:
-    return general if own is None else own

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from cotrain.assembly.networks import named_by
+from cotrain.assembly.networks import load_or_fault
 from cotrain.assembly.policy_plans import policy_plans
 from cotrain.config import Config, replaced
 from cotrain.environments.base import Environment
@@ -34,4 +34,4 @@ def _largest(config: Config, environment: Environment[Any]) -> int:
 
 
 def _size(name: str, key: str) -> int:
-    return named_by(key, name, lambda: architecture(name)).num_parameters()
+    return load_or_fault(key, name, lambda: architecture(name)).num_parameters()

@@ -4,14 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cotrain.assembly.networks import Bases
+from cotrain.assembly.networks import Bases, policy_on
 from cotrain.assembly.policies import scripted_sampler
-from cotrain.assembly.policy_plans import GENERAL_KEY, policy_of_role
-from cotrain.config import Config, replaced
+from cotrain.assembly.policy_plans import GENERAL_KEY, base_of, policy_of_role
+from cotrain.config import Config
 from cotrain.environments.base import Environment
 from cotrain.learning.scripted import saved_script
 from cotrain.policies.adapters import is_adapter_folder
 from cotrain.policies.base import Sampler
+from cotrain.policies.loading import COMPUTE_DTYPES
 from cotrain.policies.networks import Network
 from cotrain.runs import layout
 from cotrain.runs.checkpoint_folder import checkpoint_at, complete_checkpoints, latest_complete
@@ -109,35 +110,36 @@ class SavedSamplers:
         script = saved_script(saved.folder)
         if script is not None:
             return scripted_sampler(saved.name, script)
-        bases = self._bases_of(saved.config)
-        policy = bases.policy(saved.name, _network(bases, saved))
+        dtype = saved.config.model.dtype
+        bases = self._bases.setdefault(dtype, Bases(COMPUTE_DTYPES[dtype]))
+        policy = policy_on(_network(bases, saved), saved.name, saved.config)
         policy.version = saved.state.versions[saved.name]
         return policy
 
-    def _bases_of(self, config: Config) -> Bases:
-        """One for all policies that are loaded in the same way."""
-        parts = (config.model, config.limits, config.sampling)
-        key = "\n".join(part.model_dump_json() for part in parts)
-        return self._bases.setdefault(key, Bases(config))
 
+def base_of_adapter(saved: SavedPolicy) -> tuple[str, str, str]:
+    """Of an adapter's base: its name now, the key that gives it, and the identity it must have.
 
-def load_network(saved: SavedPolicy) -> Network:
-    """The weights of a policy that is no script, float32 or wider, on a base of their own.
-
-    Raises RunFolderRefusedError for a damaged policy, and for an adapter whose base has changed.
+    Raises RunFolderRefusedError for a checkpoint that does not say the identity.
     """
-    return _network(Bases(replaced(saved.config, {"model.dtype": "float32"})), saved)
+    needed = saved.state.bases.get(saved.name)
+    if needed is None:
+        raise RunFolderRefusedError(f"{saved.checkpoint} does not say the base of {saved.name}")
+    return *base_of(saved.config, saved.name), needed["identity"]
+
+
+def refuse_changed_base(saved: SavedPolicy, name: str, identity: str) -> None:
+    """Raises RunFolderRefusedError unless this base is the one that an adapter was trained on."""
+    present = {"name": name, "identity": identity}
+    refuse_other_base(saved.checkpoint, saved.name, saved.state.bases[saved.name], present)
 
 
 def _network(bases: Bases, saved: SavedPolicy) -> Network:
     if not is_adapter_folder(saved.folder):
         return bases.whole(str(saved.folder), GENERAL_KEY)
-    needed = saved.state.bases.get(saved.name)
-    if needed is None:
-        raise RunFolderRefusedError(f"{saved.checkpoint} does not say the base of {saved.name}")
-    base = bases.adapted(needed["name"], GENERAL_KEY)
-    present = {"name": base.source, "identity": bases.identity(base.source)}
-    refuse_other_base(saved.checkpoint, saved.name, needed, present)
+    name, key, needed = base_of_adapter(saved)
+    base, identity = bases.adapted(name, key, needed)
+    refuse_changed_base(saved, name, identity)
     try:
         return base.load(saved.folder)
     except (ValueError, OSError) as error:

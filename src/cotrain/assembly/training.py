@@ -1,7 +1,7 @@
 """A training run, from a configuration to its folder: the parts put together."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,17 +12,13 @@ import torch
 from cotrain.assembly.casting import method_of, training_episodes
 from cotrain.assembly.environments import build_environment, environment_fault
 from cotrain.assembly.evaluating import baselines_of, check_baselines, contender_of
-from cotrain.assembly.policies import Policies, build_policies
-from cotrain.assembly.policy_plans import refuse_nothing_to_train
+from cotrain.assembly.policies import Policies, SavedWeights, build_policies
+from cotrain.assembly.policy_plans import refuse_nothing_to_train, refuse_unfit_starts
 from cotrain.assembly.resolving import resolved
+from cotrain.assembly.resuming import Continuation
 from cotrain.config import (
     Config,
     ConfigurationError,
-    Fault,
-    config_from_json,
-    difference,
-    load_config,
-    replaced,
     show,
 )
 from cotrain.core.advantages import ESTIMATORS
@@ -68,48 +64,12 @@ class Run:
         return [checkpoint.path for checkpoint in complete_checkpoints(root)]
 
 
-CHANGEABLE = ("run.steps", "run.max_sampled_tokens", "run.keep_checkpoints", "logging.", "limits.")
-"""What a resume may change: how far the run goes, and what never touches a weight."""
-
-
-def continued_config(
-    store: RunStore, source: str | Path | None, overrides: Mapping[str, object]
-) -> Config:
-    """The configuration that a resume goes on with: the stored one, or one that agrees with it.
-
-    Raises ConfigurationError, one line a key, when it differs in what may not change; a change that
-    may be made is stored and recorded as an event.
-    """
-    stored = config_from_json(store.config())
-    given = replaced(stored, overrides) if source is None else load_config(source, overrides)
-    given = replaced(given, _resolved_before(stored, given))
-    changes = difference(stored, given)
-    faults = [
-        Fault(change.key, show(change.new), f"the run has {show(change.old)}; a resume keeps it")
-        for change in changes
-        if not change.key.startswith(CHANGEABLE)
-    ]
-    if faults:
-        raise ConfigurationError(faults)
-    if changes:
-        store.replace_config(given.model_dump(mode="json"))
-        said = ", ".join(f"{c.key} from {show(c.old)} to {show(c.new)}" for c in changes)
-        store.record_event("configuration", f"changed on resume: {said}")
-    return given
-
-
-def _resolved_before(stored: Config, given: Config) -> dict[str, object]:
-    """What `auto` was resolved to when the run began, for the keys where `auto` is given again."""
-    dtype = {"model.dtype": stored.model.dtype} if given.model.dtype == "auto" else {}
-    threads = {"model.threads": stored.model.threads} if given.model.threads == "auto" else {}
-    return {**dtype, **threads}
-
-
 def start_run(config: Config, path: Path, stop: Callable[[], bool]) -> Run:
     """Trains from step 0 in a new folder."""
     environment = build_environment(config)
     method_of(config, environment)
     refuse_nothing_to_train(config, environment)
+    refuse_unfit_starts(config, environment)
     check_baselines(config)
     config = resolved(config, environment)
     policies = build_policies(config, environment)
@@ -118,28 +78,40 @@ def start_run(config: Config, path: Path, stop: Callable[[], bool]) -> Run:
         return _play(store, config, environment, policies, Progress(), (), stop)
 
 
-def resume_run(config: Config, store: RunStore, stop: Callable[[], bool]) -> Run:
+def resume_run(continuation: Continuation, store: RunStore, stop: Callable[[], bool]) -> Run:
     """Goes on from the last complete checkpoint, or from step 0 where there is none.
 
-    Raises RunFolderRefusedError when the environment no longer has the tasks that the run began on.
+    Raises RunFolderRefusedError, and changes nothing, when the environment no longer has the tasks
+    that the run began on, or a policy's base has other weights.
     """
+    config = continuation.config
     latest = latest_complete(store.checkpoints)
     if latest.checkpoint is not None and _is_over(config, latest.checkpoint.path):
         return Run(store.path, finished=True)
     environment = build_environment(config)
     _refuse_other_tasks(store, config, environment)
     config = resolved(config, environment)
-    policies = build_policies(config, environment)
     events = [("checkpoint", warning) for warning in latest.warnings]
     if latest.checkpoint is None:
-        store.cut_to_nothing()
+        refuse_unfit_starts(config, environment)
+        policies, progress = build_policies(config, environment), Progress()
         events.append(("resume", "there is no complete checkpoint: the run begins at step 0"))
-        progress = Progress()
     else:
-        progress = restore(latest.checkpoint.path, policies.learners, _bases(policies))
-        store.cut_to(progress.step)
+        policies, progress = _restored(config, environment, latest.checkpoint.path)
         events.append(("resume", f"from {layout.CHECKPOINTS}/{latest.checkpoint.path.name}"))
+    continuation.store_changes(store)
+    store.cut_to(progress.step) if latest.checkpoint else store.cut_to_nothing()
     return _play(store, config, environment, policies, progress, events, stop)
+
+
+def _restored(
+    config: Config, environment: Environment[Any], checkpoint: Path
+) -> tuple[Policies, Progress]:
+    saved = SavedWeights(checkpoint / layout.POLICIES, read_state(checkpoint).bases)
+    if config.algorithm.kl_coefficient > 0:
+        refuse_unfit_starts(config, environment)
+    policies = build_policies(config, environment, saved)
+    return policies, restore(checkpoint, policies.learners, policies.bases)
 
 
 def _is_over(config: Config, checkpoint: Path) -> bool:
@@ -208,14 +180,10 @@ def _recorder(
         config.logging.episodes,
     )
     settings = config.model_dump(mode="json")
-    kept = Kept(policies.samplers, policies.learners, _bases(policies), settings)
+    kept = Kept(policies.samplers, policies.learners, policies.bases, settings)
     samplers = {role.name: policies.sampler_of(role.name) for role in environment.roles}
     team = contender_of(config, environment, samplers)
     return RunRecorder(store, loggers, plan, kept, team, lambda: baselines_of(config))
-
-
-def _bases(policies: Policies) -> dict[str, dict[str, str]]:
-    return {name: base.as_json() for name, base in policies.bases.items()}
 
 
 def _loggers(config: Config, progress: Progress) -> list[Logger]:

@@ -17,7 +17,8 @@ def export(
         bool, typer.Option("--adapter", help="The adapter alone, not merged into its base.")
     ] = False,
     dtype: Annotated[
-        str | None, typer.Option(help="float32, bfloat16 or float64. Default: the run's.")
+        str | None,
+        typer.Option(help="float32, bfloat16, float64. Default: as the run computed."),
     ] = None,
     step: Annotated[
         int | None, typer.Option(min=0, help="Of a saved step. Default: the last one.")

@@ -9,6 +9,7 @@ import typer
 from cotrain.config import ConfigurationError
 from cotrain.core.grouping import GroupingError
 from cotrain.learning.base import LearningError
+from cotrain.policies.base import WeightsError
 from cotrain.rollouts.base import NoTaskError, PromptTooLongError
 from cotrain.runs.durable import RunFolderError, RunFolderRefusedError
 from cotrain.training.trainer import TrainingFailedError
@@ -33,6 +34,7 @@ def explained(log: str = "") -> Generator[None]:
         PromptTooLongError,
         RunFolderError,
         TrainingFailedError,
+        WeightsError,
     ) as error:
         stop(f"The run failed: {error}.{f' The log is in {log}.' if log else ''}", FAILED)
 

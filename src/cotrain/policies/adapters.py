@@ -32,6 +32,8 @@ from cotrain.policies.weights import copy_tensors
 ADAPTER_FILE = "adapter_model.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"
 DEFAULT_RANK = 16
+PLAIN_STARTS = (True, False, "gaussian")
+"""The ways to begin an adapter that leave the base as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +61,20 @@ class AdaptedBase:
 
     def add(self, settings: AdapterSettings) -> "Adapter":
         """A new adapter on every linear layer but the output head; it changes nothing yet."""
-        return self._inject(_config(settings), settings.seed)
+        return self._inject(new_adapter_config(settings), settings.seed)
 
     def load(self, folder: Path) -> "Adapter":
-        """The adapter of a PEFT folder.
+        """The adapter of a PEFT folder, whatever base of these shapes it was trained on.
 
-        Raises ValueError when it is none, when it is more than A and B of linear layers, and when
-        it was made for another base.
+        Raises ValueError when it is none, or more than A and B of linear layers that the base has.
         """
-        config = read_adapter_config(folder)
-        adapter = self._inject(config, 0)
+        adapter = self._inject(read_adapter_config(folder), 0)
         copy_tensors(adapter.read(folder), adapter.tensors())
         return adapter
 
     def copy_of(self, adapter: "Adapter") -> "Adapter":
-        """A frozen adapter with the present values of another one."""
+        """Another adapter of the same form, with the present values of this one."""
         copied = self._inject(copy.deepcopy(adapter.config), 0)
-        copied.freeze()
         copy_tensors(adapter.tensors(), copied.tensors())
         return copied
 
@@ -88,9 +87,10 @@ class AdaptedBase:
             warnings.filterwarnings("ignore", message="Already found a `peft_config` attribute")
             torch.default_generator.manual_seed(seed)
             inject_adapter_in_model(config, self.model, name)
-        adapter = Adapter(self, name, config)
+        # The new layers are made in training mode, in which PEFT's dropout would be drawn.
+        self.model.eval()
         self.activate(None)
-        return adapter
+        return Adapter(self, name, config)
 
     @property
     def active(self) -> "Adapter | None":
@@ -166,21 +166,19 @@ class Adapter:
         finally:
             self.base.activate(before)
 
+    def frozen_copy(self) -> "Adapter":
+        """A copy of the adapter on the same base."""
+        copied = self.base.copy_of(self)
+        copied.freeze()
+        return copied
+
     def write(self, tensors: Mapping[str, Tensor], folder: Path) -> None:
         """Writes a PEFT folder, which names its base and does not hold it."""
-        folder.mkdir(parents=True, exist_ok=True)
-        config = copy.deepcopy(self.config)
-        config.base_model_name_or_path = self.base.source
-        config.inference_mode = True
-        # A set of names has no order, and a folder should be the same each time it is written.
-        targets: Any = sorted(config.target_modules or ())
-        config.target_modules = targets
-        config.save_pretrained(str(folder))
-        write_tensors(tensors, folder / ADAPTER_FILE)
+        write_adapter(self.config, tensors, self.base.source, folder)
 
     def read(self, folder: Path) -> dict[str, Tensor]:
         """A and B alone."""
-        return read_tensors(folder / ADAPTER_FILE)
+        return read_adapter(folder)
 
 
 def is_adapter_folder(folder: Path) -> bool:
@@ -189,24 +187,48 @@ def is_adapter_folder(folder: Path) -> bool:
 
 
 def read_adapter_config(folder: Path) -> LoraConfig:
-    """The configuration of an adapter folder. Raises ValueError for anything but LoRA."""
+    """The configuration of an adapter folder, with which its saved values are all there is to it.
+
+    Raises ValueError for anything but LoRA, and for forms that also change the base.
+    """
     try:
         config = LoraConfig.from_pretrained(str(folder))
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except Exception as error:  # a damaged file makes PEFT raise anything
         raise ValueError(f"{folder} is no adapter folder: {error}") from error
     if not isinstance(config, LoraConfig):
         raise ValueError(f"{folder} holds an adapter of another kind than LoRA")
+    if config.init_lora_weights not in PLAIN_STARTS:
+        raise ValueError(
+            f"{folder} was begun with init_lora_weights = {config.init_lora_weights!r}, which "
+            "changes the base as well"
+        )
+    config.init_lora_weights = True
+    config.lora_dropout = 0.0
     return config
 
 
-def num_adapter_parameters(model: PreTrainedModel, settings: AdapterSettings) -> int:
-    """The parameters of such an adapter. `model` is used up; it may be without memory."""
-    inject_adapter_in_model(_config(settings), model, "adapter")
-    named = model.named_parameters()
-    return sum(parameter.numel() for name, parameter in named if ".lora_" in name)
+def read_adapter(folder: Path) -> dict[str, Tensor]:
+    """The tensors of an adapter folder, by their names on disk."""
+    return read_tensors(folder / ADAPTER_FILE)
 
 
-def _config(settings: AdapterSettings) -> LoraConfig:
+def write_adapter(
+    config: LoraConfig, tensors: Mapping[str, Tensor], base: str, folder: Path
+) -> None:
+    """Writes a folder in the layout of PEFT; `base` is the name of the model it belongs to."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = copy.deepcopy(config)
+    config.base_model_name_or_path = base
+    config.inference_mode = True
+    # A set of names has no order, and a folder should be the same each time it is written.
+    targets: Any = config.target_modules
+    config.target_modules = targets if isinstance(targets, str) else sorted(targets or ())
+    config.save_pretrained(str(folder))
+    write_tensors(tensors, folder / ADAPTER_FILE)
+
+
+def new_adapter_config(settings: AdapterSettings) -> LoraConfig:
+    """An adapter on every linear layer but the output head."""
     alpha: Any = settings.alpha
     return LoraConfig(
         r=settings.rank,
@@ -216,6 +238,13 @@ def _config(settings: AdapterSettings) -> LoraConfig:
         bias="none",
         task_type="CAUSAL_LM",
     )
+
+
+def num_adapter_parameters(model: PreTrainedModel, config: LoraConfig) -> int:
+    """The parameters of such an adapter. `model` is used up; it may be without memory."""
+    inject_adapter_in_model(config, model, "adapter")
+    named = model.named_parameters()
+    return sum(parameter.numel() for name, parameter in named if ".lora_" in name)
 
 
 def _lora_layers(model: nn.Module) -> Iterator[tuple[str, LoraLayer]]:

@@ -20,6 +20,7 @@ from transformers.utils.peft_utils import find_adapter_config_file
 
 from cotrain.policies.weights import has_bfloat16_instructions
 
+COMMIT = "commit:"
 EMBEDDED_PREFIX = "tiny"
 EMBEDDED_ROOT = Path(__file__).parent.parent / "models"
 WEIGHTS = "*.safetensors"
@@ -56,22 +57,25 @@ def embedded_folder(name: str) -> Path | None:
     return None
 
 
-def load_base(name: str, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_base(
+    name: str, dtype: torch.dtype, revision: str | None = None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A causal language model, its weights in this type, with its tokenizer.
 
-    Only safetensors are read. Raises ModelNotFoundError for a folder without configuration, weights
-    or tokenizer, for weights in a pickle, for weights that leave a part of the model as it was
-    drawn at random, for an adapter, and for a name that is neither a folder nor to be had from the
-    Hub.
+    `revision` is a commit of a Hub model. Only safetensors are read. Raises ModelNotFoundError for
+    a folder without configuration, weights or tokenizer, for weights in a pickle, for weights that
+    leave a part of the model as it was drawn at random, for an adapter, and for a name that is
+    neither a folder nor to be had from the Hub.
     """
     folder = model_folder(name)
     source = name if folder is None else str(folder)
     transformers_logging.disable_progress_bar()
     try:
         _refuse_adapter(source)
-        tokenizer = AutoTokenizer.from_pretrained(source)
+        tokenizer = AutoTokenizer.from_pretrained(source, revision=revision)
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             source,
+            revision=revision,
             dtype=dtype,
             use_safetensors=True,
             output_loading_info=True,
@@ -135,19 +139,36 @@ def auto_dtype(num_parameters: int) -> str:
 
 
 def base_identity(name: str, model: PreTrainedModel) -> str:
-    """What the weights of a base are, whatever its name: the hash of its files, or its commit.
+    """What the weights of a base are, whatever its name: its commit, or the hash of its files.
 
-    A folder's is the SHA-256 of its weight files in the order of their names; a Hub model's is the
-    commit that it was loaded from.
+    A Hub model's is the commit that it was loaded from; a folder's the SHA-256 of its weight files
+    in the order of their names.
     """
     folder = model_folder(name)
-    if folder is None:
-        return f"commit:{getattr(model.config, '_commit_hash', None)}"
+    if folder is not None:
+        return weights_identity(folder)
+    commit = getattr(model.config, "_commit_hash", None)
+    if commit is None:
+        raise ModelNotFoundError(f'model.name = "{name}": the Hub did not say its commit')
+    return f"{COMMIT}{commit}"
+
+
+def weights_identity(folder: Path) -> str:
+    """The SHA-256 of a folder's weight files, in the order of their names."""
     digest = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")):
         with file.open("rb") as opened:
             digest.update(hashlib.file_digest(opened, "sha256").digest())
     return f"sha256:{digest.hexdigest()}"
+
+
+def revision_of(identity: str) -> str | None:
+    """The commit that an identity names, None for one that is a hash.
+
+    >>> revision_of("commit:3f1"), revision_of("sha256:9a")
+    ('3f1', None)
+    """
+    return identity.removeprefix(COMMIT) if identity.startswith(COMMIT) else None
 
 
 def accelerator() -> torch.device:

@@ -48,6 +48,10 @@ class Network(Protocol):
         """The model with this network's tensors active in it, until the block ends."""
         ...
 
+    def frozen_copy(self) -> "Network":
+        """A network with the same weights that does not change when this one is trained."""
+        ...
+
     def write(self, tensors: Mapping[str, Tensor], folder: Path) -> None:
         """Writes these values of its tensors, with what it takes to load them, into a folder."""
         ...
@@ -81,6 +85,12 @@ class WholeModel:
         """The model; its weights are always active."""
         yield self.model
 
+    def frozen_copy(self) -> "WholeModel":
+        """A copy of the whole model."""
+        copied = WholeModel(copy.deepcopy(self.model), self.tokenizer)
+        copied.freeze()
+        return copied
+
     def write(self, tensors: Mapping[str, Tensor], folder: Path) -> None:
         """Writes weights, configuration and tokenizer."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -95,9 +105,3 @@ class WholeModel:
     def read(self, folder: Path) -> dict[str, Tensor]:
         """The weights alone."""
         return read_tensors(folder / WEIGHTS_FILE)
-
-    def frozen_copy(self) -> "WholeModel":
-        """A copy that does not change when this one is trained."""
-        copied = WholeModel(copy.deepcopy(self.model), self.tokenizer)
-        copied.freeze()
-        return copied

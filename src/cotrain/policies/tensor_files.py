@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -20,11 +19,11 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Writes copies without shared memory, which safetensors asks for.
+    """Writes copies in main memory that share none, as safetensors asks for.
 
     Raises RunFolderError when the file cannot be written.
     """
-    plain = {name: torch.clone(value).contiguous() for name, value in tensors.items()}
+    plain = {name: value.to("cpu", copy=True).contiguous() for name, value in tensors.items()}
     try:
         save_file(plain, path, metadata={"format": "pt"})
     except SafetensorError as error:

@@ -16,7 +16,8 @@ from cotrain.training.progress import Progress
 class SavedState:
     """The contents of `state.json`.
 
-    `bases` says, for each policy that is an adapter, the name and identity of the base it needs.
+    `bases` says what each policy began as: `name` and `identity` of its base, and `start`, the
+    identity of the adapter that it started from, where that is a reference.
     """
 
     progress: Progress
@@ -50,7 +51,7 @@ def read_state(folder: Path) -> SavedState:
         versions = {str(name): int(version) for name, version in values["versions"].items()}
         progress = Progress.from_json(values["progress"])
         bases = {
-            str(policy): {"name": str(base["name"]), "identity": str(base["identity"])}
+            str(policy): {"identity": str(base["identity"]), **_texts(base)}
             for policy, base in values.get("bases", {}).items()
         }
         return SavedState(progress, versions, dict[str, Any](values["config"]), bases)
@@ -63,8 +64,8 @@ def restore(
 ) -> Progress:
     """Puts the weights, moments and versions of a checkpoint into the learners.
 
-    `bases` are those of the run's adapters now. Raises RunFolderRefusedError unless the checkpoint
-    holds exactly these policies, on these bases, and fits them.
+    `bases` say what the run's policies begin as now. Raises RunFolderRefusedError unless the
+    checkpoint holds exactly these policies, begun as the same, and fits them.
     """
     state = read_state(folder)
     if set(state.versions) != set(learners):
@@ -73,7 +74,8 @@ def restore(
             "it is a checkpoint of another team or regime (team.policies)"
         )
     for name, learner in learners.items():
-        refuse_other_base(folder, name, state.bases.get(name), bases.get(name))
+        if name in state.bases:
+            refuse_other_base(folder, name, state.bases[name], bases.get(name, {}))
         try:
             learner.load(folder / POLICIES / name, folder / OPTIMIZERS / name, state.versions[name])
         except (ValueError, KeyError, OSError) as error:
@@ -84,25 +86,22 @@ def restore(
 
 
 def refuse_other_base(
-    folder: Path, policy: str, saved: Mapping[str, str] | None, present: Mapping[str, str] | None
+    folder: Path, policy: str, saved: Mapping[str, str], present: Mapping[str, str]
 ) -> None:
-    """Raises RunFolderRefusedError unless an adapter's base has the weights it was trained on.
+    """Raises RunFolderRefusedError unless a policy's base has the weights that it had.
 
-    Both are None for a policy that needs no base.
+    Names may differ: a base can be moved, or fetched from elsewhere.
     """
-    if _identity(saved) != _identity(present):
-        raise RunFolderRefusedError(
-            f"policy {policy} in {folder} was trained on {_described(saved)}; here is "
-            f"{_described(present)}"
-        )
+    for what in (name for name in saved if name != "name"):
+        if present.get(what) != saved[what]:
+            raise RunFolderRefusedError(
+                f"policy {policy} in {folder} began as {saved['name']} with the {what} "
+                f"{saved[what]}; here is {present.get('name', 'nothing')} with {present.get(what)}"
+            )
 
 
-def _identity(base: Mapping[str, str] | None) -> str | None:
-    return None if base is None else base["identity"]
-
-
-def _described(base: Mapping[str, str] | None) -> str:
-    return "no base" if base is None else f"the base {base['name']} ({base['identity']})"
+def _texts(base: Mapping[str, object]) -> dict[str, str]:
+    return {str(what): str(value) for what, value in base.items()}
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ Order in a step: metrics row, evaluation rows, checkpoint. So a checkpoint of st
 complete rows up to s, and a resume cuts what is later.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,7 @@ class RunRecorder:
         plan: KeepingPlan,
         kept: Kept,
         team: Contender,
-        baselines: Callable[[], Sequence[Contender]],
+        baselines: Callable[[], Iterable[Contender]],
     ) -> None:
         self._store = store
         self._loggers = loggers

@@ -62,7 +62,7 @@ class Trainer:
     """Trains every policy once a step, on-policy.
 
     `rate_factor(step, share_done)` is the learning-rate schedule; `stop()` is asked at every step
-    boundary. The learners are those of the trained policies, by name.
+    boundary. The learners are those of all policies, by name; a frozen one's learns nothing.
     """
 
     MAX_FAILED_STEPS = 3
@@ -143,7 +143,8 @@ def route(
 ) -> dict[str, list[CreditedSample]]:
     """The batch of every policy: all samples of the agents that it plays (paper, Eq. 2).
 
-    A sample of a policy that is not trained raises KeyError: the rollouts mark such groups.
+    The rollouts mark groups that are not trained; a sample of one would be its learner's fault to
+    name.
     """
     batches: dict[str, list[CreditedSample]] = {name: [] for name in policies}
     for sample in credited:
