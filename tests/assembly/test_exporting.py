@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from peft import PeftModel
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import cotrain
@@ -205,3 +206,42 @@ def test_a_run_without_a_checkpoint_or_step_is_refused(
         export(train(), "shared", tmp_path / "model", step=9)
     with pytest.raises(RunFolderRefusedError, match="is no checkpoint"):
         export(tmp_path, "shared", tmp_path / "model")
+
+
+def test_an_export_into_a_run_folder_is_refused(train: Callable[..., Path]) -> None:
+    run = train()
+    place = run / "checkpoints" / "step_000002" / "exported"
+    with pytest.raises(ConfigurationError, match="lies in a run folder"):
+        export(run, "shared", place)
+    assert not place.exists()
+
+
+def test_an_export_that_fails_leaves_nothing(train: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "prompt.txt").write_text("planner")
+    run = train(team__roles__planner__prompt=str(tmp_path / "prompt.txt"))
+    (tmp_path / "prompt.txt").unlink()
+    with pytest.raises(ConfigurationError, match=r"planner\.prompt"):
+        export(run, "shared", tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_adapter_is_exported_as_precisely_as_it_was_trained(
+    train: Callable[..., Path], tmp_path: Path
+) -> None:
+    run = train(team__policies="lora_per_role", model__dtype="bfloat16")
+    assert export(run, "planner", tmp_path / "adapter", form="adapter").dtype == "float32"
+    assert export(run, "planner", tmp_path / "merged").dtype == "bfloat16"
+    saved = run / "checkpoints" / "step_000002" / "policies" / "planner"
+    name = "adapter_model.safetensors"
+    found, right = load_file(tmp_path / "adapter" / name), load_file(saved / name)
+    assert all(torch.equal(found[key], value) for key, value in right.items())
+
+
+def test_the_card_of_a_policy_that_never_moved_says_so(
+    train: Callable[..., Path], tmp_path: Path
+) -> None:
+    run = train(team__policies="model_per_role", team__roles__planner__trainable=False)
+    export(run, "planner", tmp_path / "model")
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "No update has changed it." in card
+    assert "were trained" not in card

@@ -1,5 +1,6 @@
 """Teams put together for an evaluation: swapped roles, and policies of other runs."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,41 @@ def test_half_an_assignment_is_refused(text: str) -> None:
 def test_the_rows_of_a_run_say_whose_policies_played(runs: dict[str, Path]) -> None:
     last = RunFolder(runs["lora_per_role"]).evaluations()[-1]
     assert last["policies"] == {role: {"policy": role, "version": 2, "run": None} for role in ROLES}
+
+
+def damaged(run: Path, step: int, to: Path) -> Path:
+    """A copy of a run in which an adapter of this step has other bytes and the same size."""
+    shutil.copytree(run, to)
+    folder = to / "checkpoints" / f"step_{step:06d}" / "policies" / "planner"
+    [file] = folder.glob("*.safetensors")
+    content = bytearray(file.read_bytes())
+    content[-4000:] = bytes(4000)
+    file.write_bytes(content)
+    return to
+
+
+def test_a_damaged_checkpoint_that_is_named_is_refused(
+    runs: dict[str, Path], tmp_path: Path
+) -> None:
+    run = damaged(runs["lora_per_role"], 1, tmp_path / "run")
+    with pytest.raises(ConfigurationError, match="safetensors"):
+        cotrain.evaluate(runs["shared"], policies={"planner": f"{run}@1"})
+
+
+def test_an_evaluation_of_an_earlier_checkpoint_is_said(
+    runs: dict[str, Path], tmp_path: Path
+) -> None:
+    run = damaged(runs["lora_per_role"], 2, tmp_path / "run")
+    with pytest.warns(UserWarning, match="step_000002 is passed over"):
+        assert cotrain.evaluate(run)["step"] == 1
+
+
+def test_a_folder_whose_name_looks_like_a_step_is_found(
+    runs: dict[str, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "run:planner@1"
+    shutil.copytree(runs["lora_per_role"], run)
+    row = cotrain.evaluate(runs["shared"], policies={"planner": str(run)})
+    assert row["policies"]["planner"]["version"] == 2
+    row = cotrain.evaluate(runs["shared"], policies={"planner": f"{run}:proposer@1"})
+    assert row["policies"]["planner"]["version"] == 1

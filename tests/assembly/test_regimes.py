@@ -309,3 +309,132 @@ def test_models_of_roles_load_in_transformers(runs: dict[str, cotrain.Run]) -> N
         folder = runs["model_per_role"].checkpoints[-1] / "policies" / role
         assert AutoModelForCausalLM.from_pretrained(folder).num_parameters() == 600_576
         assert AutoTokenizer.from_pretrained(folder).chat_template
+
+
+def adapter_start(runs: dict[str, cotrain.Run], to: Path) -> Path:
+    """A copy of a trained adapter, to start from."""
+    shutil.copytree(runs["lora_per_role"].checkpoints[-1] / "policies" / "planner", to)
+    return to
+
+
+def test_a_resume_needs_no_adapter_that_a_role_started_from(
+    runs: dict[str, cotrain.Run], tmp_path: Path
+) -> None:
+    start = adapter_start(runs, tmp_path / "start")
+    changes = {"team.policies": "lora_per_role", "team.roles.planner.model": str(start)}
+    straight = cotrain.train(None, SMALL | changes | {"run.steps": 3}, tmp_path / "straight")
+    broken = cotrain.train(None, SMALL | changes, tmp_path / "broken")
+    shutil.rmtree(start)
+    resumed = cotrain.train(None, {"run.steps": 3}, broken.path, resume=True)
+    for role in ROLES:
+        found, right = (
+            (run.checkpoints[-1] / "policies" / role / "adapter_model.safetensors").read_bytes()
+            for run in (resumed, straight)
+        )
+        assert found == right
+    assert cotrain.evaluate(resumed.path, tasks=2)["tasks"] == 2
+
+
+def test_a_reference_that_has_changed_is_refused_on_resume(
+    runs: dict[str, cotrain.Run], tmp_path: Path
+) -> None:
+    start = adapter_start(runs, tmp_path / "start")
+    changes = {"team.policies": "lora_per_role", "team.roles.planner.model": str(start)}
+    run = cotrain.train(None, SMALL | changes | {"algorithm.kl_coefficient": 0.1}, tmp_path / "run")
+    config = json.loads((start / "adapter_config.json").read_text())
+    (start / "adapter_config.json").write_text(json.dumps(config | {"lora_alpha": 7}))
+    before = (run.path / "config.json").read_bytes()
+    with pytest.raises(RunFolderRefusedError, match=r"policy planner .* with the start sha256"):
+        cotrain.train(None, {"run.steps": 3}, run.path, resume=True)
+    assert (run.path / "config.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("regime", PER_ROLE)
+def test_a_base_may_move_if_it_stays_the_same(regime: str, tmp_path: Path) -> None:
+    base, moved = tmp_path / "base", tmp_path / "moved"
+    shutil.copytree(embedded_folder("tiny"), base)  # type: ignore[arg-type]
+    changes = {"team.policies": regime, "model.name": str(base), "run.steps": 1}
+    run = cotrain.train(None, SMALL | changes, tmp_path / "run")
+    last = [row for row in run.evaluations if row["split"] == "test"][-1]
+    base.rename(moved)
+    assert cotrain.evaluate(run.path, {"model.name": str(moved)}) == last
+    resumed = cotrain.train(None, {"run.steps": 2, "model.name": str(moved)}, run.path, resume=True)
+    assert resumed.finished
+    (moved / "chat_template.jinja").write_text("{{ messages[-1].content }}")
+    with pytest.raises(RunFolderRefusedError, match="with the identity"):
+        cotrain.train(None, {"run.steps": 3}, run.path, resume=True)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        {"model.lora_rank": 3},
+        {"team.roles.planner.lora_rank": 3},
+        {"team.roles.planner.trainable": False},
+        {"team.roles.planner.model": "scripted:planner.py"},
+    ],
+)
+def test_a_key_that_cannot_change_a_saved_team_is_refused(
+    runs: dict[str, cotrain.Run], override: dict[str, object]
+) -> None:
+    with pytest.raises(ConfigurationError, match="a saved team keeps the weights it has"):
+        cotrain.evaluate(runs["lora_per_role"].path, override)
+
+
+def test_a_script_has_no_turn_and_does_not_count_as_trained(tmp_path: Path) -> None:
+    (tmp_path / "planner.py").write_text("def reply(messages, generator):\n    return 'Up'\n")
+    script = {
+        "team.policies": "lora_per_role",
+        "team.roles.planner.model": f"scripted:{tmp_path / 'planner.py'}",
+    }
+    with pytest.raises(ConfigurationError, match="here proposer alone is"):
+        planned(script | {"team.alternate_every": 1})
+    with pytest.raises(ConfigurationError, match="proposer, planner are frozen or scripts"):
+        planned(script | {"team.roles.proposer.trainable": False})
+    with pytest.raises(ConfigurationError, match="for a role that a script plays"):
+        planned(script | {"team.roles.planner.learning_rate": 0.1})
+
+
+def test_a_draft_is_written_and_answered_by_one_policy() -> None:
+    draft = {
+        "algorithm.method": "single_at_grpo",
+        "environment.options.single": "draft",
+        "team.policies": "lora_per_role",
+    }
+    with pytest.raises(ConfigurationError, match=r'team\.policies.*must be "shared" with'):
+        planned(draft)
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        ("{{ raise_exception('no system role') }}", "cannot write a system and a user message"),
+        ("{% if %}", "cannot write a system and a user message"),
+        ("", "no chat template"),
+    ],
+)
+def test_a_template_that_cannot_write_a_prompt_is_named(
+    template: str, words: str, tmp_path: Path
+) -> None:
+    base = tmp_path / "base"
+    shutil.copytree(embedded_folder("tiny"), base)  # type: ignore[arg-type]
+    (base / "chat_template.jinja").write_text(template)
+    with pytest.raises(ConfigurationError) as caught:
+        cotrain.train(None, SMALL | {"model.name": str(base)}, tmp_path / "run")
+    assert str(caught.value).startswith(f'model.name = "{base}": its ')
+    assert words in str(caught.value) or "writes no token" in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_start_that_names_another_base_is_said(
+    runs: dict[str, cotrain.Run], tmp_path: Path
+) -> None:
+    start = adapter_start(runs, tmp_path / "start")
+    config = json.loads((start / "adapter_config.json").read_text())
+    other = config | {"base_model_name_or_path": "some/other"}
+    (start / "adapter_config.json").write_text(json.dumps(other))
+    policies = built(team__policies="lora_per_role", team__roles__planner__model=str(start))
+    assert policies.notes == (
+        "policy planner starts from an adapter that names some/other as its base; here it is on "
+        "tiny",
+    )

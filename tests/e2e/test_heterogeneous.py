@@ -196,7 +196,8 @@ def test_an_adapter_and_a_whole_model_are_trained_side_by_side(team: Team, tmp_p
     assert differ(load_file(policy_folder(run, "lamp") / WEIGHTS), team.weights("lamp"))
     state = read_state(run.checkpoints[-1])
     assert {role: needed["name"] for role, needed in state.bases.items()} == {
-        "flag": str(team.qwen3)
+        "flag": str(team.qwen3),
+        "lamp": str(team.gpt2),
     }
     assert contents(team.qwen3) == base
 

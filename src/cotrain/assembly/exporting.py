@@ -24,6 +24,7 @@ from cotrain.learning.export import export_adapter, export_merged, export_whole
 from cotrain.learning.scripted import saved_script
 from cotrain.policies.adapters import is_adapter_folder
 from cotrain.policies.loading import COMPUTE_DTYPES
+from cotrain.runs import layout
 from cotrain.runs.durable import chosen
 from cotrain.training.checkpoints import read_state
 
@@ -150,6 +151,8 @@ def _empty(folder: Path) -> Path:
     taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
     if taken:
         raise _fault("--to", str(folder), "is there and not empty; choose another folder")
+    if any((above / layout.MANIFEST).is_file() for above in folder.resolve().parents):
+        raise _fault("--to", str(folder), "lies in a run folder, which only its run writes")
     return folder
 
 

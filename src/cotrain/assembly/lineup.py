@@ -111,14 +111,16 @@ def _named(role: str, reference: str, config: Config) -> SavedPolicy:
     found = REFERENCE.fullmatch(reference)
     if found is None:
         raise _fault(role, reference, "must be RUN[:POLICY][@STEP]")
-    step = None if found["step"] is None else int(found["step"])
+    run, policy, step = found["run"], found["policy"], found["step"]
+    if Path(reference).exists():  # a folder whose name holds a colon or an at sign
+        run, policy, step = reference, None, None
     try:
-        checkpoint = checkpoint_of(Path(found["run"]), step)
+        checkpoint = checkpoint_of(Path(run), None if step is None else int(step))
         state = read_state(checkpoint)
     except RunFolderRefusedError as error:
         raise _fault(role, reference, str(error)) from error
     known = list(state.versions)
-    wanted = found["policy"] or next((name for name in (role, SHARED) if name in known), None)
+    wanted = policy or next((name for name in (role, SHARED) if name in known), None)
     if wanted not in known:
         allowed = f"has no policy {wanted or role}, allowed are {', '.join(known)}"
         raise _fault(role, reference, allowed, nearest(wanted or role, known))

@@ -9,6 +9,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cotrain.assembly.policy_plans import AdapterStart, PolicyPlan
 from cotrain.config import Config, ConfigurationError, Fault
+from cotrain.core.episode import Message
 from cotrain.policies.adapters import AdaptedBase, Adapter, AdapterSettings
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.chat import ChatCodec, end_token_ids
@@ -20,6 +21,8 @@ from cotrain.policies.loading import (
     revision_of,
 )
 from cotrain.policies.networks import Network, WholeModel
+
+USUAL = (Message("system", "You plan."), Message("user", "Plan."))
 
 Loaded = TypeVar("Loaded")
 
@@ -82,15 +85,26 @@ def load(name: str, key: str, dtype: torch.dtype, identity: str | None = None) -
     """
     revision = None if identity is None else revision_of(identity)
     model, tokenizer = load_or_fault(key, name, lambda: load_base(name, dtype, revision))
-    if tokenizer.chat_template is None:
-        allowed = (
-            "its tokenizer has no chat template, so that prompts cannot be written; save one in "
-            "its folder as chat_template.jinja"
-        )
-        raise ConfigurationError([Fault(key, f'"{name}"', allowed)])
+    _refuse_template(key, name, tokenizer)
     found = load_or_fault(key, name, lambda: base_identity(name, model))
     torch.nn.Module.to(model, accelerator())
     return LoadedBase(name, found, model, tokenizer)
+
+
+def _refuse_template(key: str, name: str, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Raises ConfigurationError unless the tokenizer can write a prompt of the usual form."""
+    mend = "save one in its folder as chat_template.jinja"
+    if tokenizer.chat_template is None:
+        allowed = f"its tokenizer has no chat template, so that prompts cannot be written; {mend}"
+        raise ConfigurationError([Fault(key, f'"{name}"', allowed)])
+    try:
+        ids = ChatCodec(tokenizer, (), {}).encode(USUAL)
+    except Exception as error:  # a template can raise anything
+        allowed = f"its chat template cannot write a system and a user message: {error}; {mend}"
+        raise ConfigurationError([Fault(key, f'"{name}"', allowed)]) from error
+    if not ids:
+        allowed = f"its chat template writes no token; {mend}"
+        raise ConfigurationError([Fault(key, f'"{name}"', allowed)])
 
 
 def policy_on(network: Network, name: str, config: Config) -> CausalPolicy:

@@ -8,6 +8,7 @@ from cotrain.assembly.casting import method_of, reply_limit
 from cotrain.assembly.environments import build_environment
 from cotrain.assembly.evaluating import check_baselines
 from cotrain.assembly.memory import A_SCRIPT, PlannedPolicy, memory_bytes, planned, sized
+from cotrain.assembly.policies import scripted_sampler
 from cotrain.assembly.policy_plans import (
     policy_of_role,
     policy_plans,
@@ -83,6 +84,9 @@ def plan_of(config: Config) -> RunPlan:
     check_baselines(config)
     config = resolved(config, environment)
     plans = policy_plans(config, environment)
+    for plan in plans.values():
+        if plan.script is not None:
+            scripted_sampler(plan.name, plan.script)
     models = {plan.name: sized(plan) for plan in plans.values() if plan.script is None}
     counts = _counts(config, environment, method)
     of_role = policy_of_role(config, environment)

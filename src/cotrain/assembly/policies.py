@@ -24,9 +24,10 @@ from cotrain.learning.frozen import FrozenLearner
 from cotrain.learning.probe import choose_form
 from cotrain.learning.scripted import ScriptedLearner
 from cotrain.learning.update import PolicyLearner, UpdateSettings
+from cotrain.policies.adapters import read_adapter_config
 from cotrain.policies.base import Sampler
 from cotrain.policies.causal_lm import CausalPolicy
-from cotrain.policies.loading import COMPUTE_DTYPES, weights_identity
+from cotrain.policies.loading import COMPUTE_DTYPES, folder_identity
 from cotrain.policies.scripted import ScriptedPolicy, load_script
 from cotrain.policies.weights import MasterWeights
 
@@ -143,7 +144,7 @@ def _member(config: Config, plan: PolicyPlan, bases: Bases, saved: SavedWeights)
     with policy.computing() as model:
         form = choose_form(model)
     learner = PolicyLearner(policy, weights, form, _update_settings(config, plan), reference)
-    return _Member(policy, learner, base, tuple(_notes(policy, form)))
+    return _Member(policy, learner, base, tuple(_notes(plan, policy, form)))
 
 
 def _as_saved(config: Config, plan: PolicyPlan, saved: SavedWeights) -> PolicyPlan:
@@ -157,14 +158,21 @@ def _as_saved(config: Config, plan: PolicyPlan, saved: SavedWeights) -> PolicyPl
 def _start_identity(config: Config, plan: PolicyPlan) -> dict[str, str]:
     if config.algorithm.kl_coefficient == 0 or not isinstance(plan.adapter, AdapterStart):
         return {}
-    return {"start": weights_identity(plan.adapter.folder)}
+    return {"start": folder_identity(plan.adapter.folder)}
 
 
 def _seed(config: Config, policy: str) -> int:
     return derive_seed("adapter", config.run.seed, policy)
 
 
-def _notes(policy: CausalPolicy, form: Form) -> Iterator[str]:
+def _notes(plan: PolicyPlan, policy: CausalPolicy, form: Form) -> Iterator[str]:
+    if isinstance(plan.adapter, AdapterStart):
+        trained_on = read_adapter_config(plan.adapter.folder).base_model_name_or_path
+        if trained_on != plan.base:
+            yield (
+                f"policy {plan.name} starts from an adapter that names {trained_on} as its base; "
+                f"here it is on {plan.base}"
+            )
     if form.name != "packed":
         yield (
             f"{type(policy.model).__name__} cannot take a tree attention mask: each reply is "

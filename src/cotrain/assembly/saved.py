@@ -1,5 +1,6 @@
 """Policies of checkpoints: which one plays a role, found and loaded for evaluation."""
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,9 @@ def saved_roles(
 def checkpoint_of(target: Path, step: int | None = None) -> Path:
     """The complete checkpoint of a run folder at this step, or its last; or the checkpoint itself.
 
-    Raises RunFolderRefusedError for a folder that is neither, and for a step that was not saved.
+    Raises RunFolderRefusedError for a folder that is neither, for a step that was not saved, and
+    for a damaged checkpoint that was named. Without a step it is the last whole one; later ones
+    that are damaged give a warning.
     """
     if not (target / layout.CONFIG).is_file():
         checkpoint = checkpoint_at(target).path
@@ -70,17 +73,17 @@ def checkpoint_of(target: Path, step: int | None = None) -> Path:
         return checkpoint
     root = RunFolder(target).checkpoints
     if step is None:
-        latest = latest_complete(root).checkpoint
-        if latest is None:
-            raise RunFolderRefusedError(
-                f"{target} has no complete checkpoint yet: its team cannot be evaluated"
-            )
-        return latest.path
+        latest = latest_complete(root)
+        for warning in latest.warnings:
+            warnings.warn(warning, stacklevel=2)
+        if latest.checkpoint is None:
+            raise RunFolderRefusedError(f"{target} has no complete checkpoint yet")
+        return latest.checkpoint.path
     complete = {checkpoint.step: checkpoint.path for checkpoint in complete_checkpoints(root)}
     if step not in complete:
         steps = ", ".join(map(str, sorted(complete))) or "none"
         raise RunFolderRefusedError(f"{target} has no checkpoint of step {step}; saved: {steps}")
-    return complete[step]
+    return checkpoint_at(complete[step]).path
 
 
 def run_name(checkpoint: Path) -> str:

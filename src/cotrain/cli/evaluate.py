@@ -1,5 +1,7 @@
 """`cotrain evaluate`: the success of a team on held-out tasks."""
 
+import sys
+from contextlib import redirect_stdout
 from typing import Annotated
 
 import typer
@@ -40,9 +42,10 @@ def evaluate(
     from cotrain.runs.loggers.console import comparison_table
 
     with explained():
-        replaced = parse_pairs("--policy", policies or [])
-        swapped = parse_pairs("--swap", swaps or [])
-        row = commands.evaluate(target, assignments or [], tasks, split, seed, replaced, swapped)
+        others = parse_pairs("--policy", policies or [])
+        pairs = parse_pairs("--swap", swaps or [])
+        with redirect_stdout(sys.stderr):  # environments and scripts may print
+            row = commands.evaluate(target, assignments or [], tasks, split, seed, others, pairs)
         if as_json:
             print_json(row)
         else:

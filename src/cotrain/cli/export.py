@@ -1,5 +1,7 @@
 """`cotrain export`: a trained policy as a folder for other programs."""
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -30,5 +32,6 @@ def export(
 
     with explained():
         form = "adapter" if adapter else "merged"
-        found = exporting.export(run_dir, policy, to, form, dtype, step)
+        with redirect_stdout(sys.stderr):  # environments may print
+            found = exporting.export(run_dir, policy, to, form, dtype, step)
         print_json(found.as_json()) if as_json else print(found.as_text())

@@ -1,5 +1,7 @@
 """`cotrain train`: trains a team, or goes on with a run."""
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -31,13 +33,15 @@ def train(
 
     with explained(str(run_dir or "")):
         if dry_run:
-            plan = commands.plan(config, assignments or [])
+            with redirect_stdout(sys.stderr):  # environments and scripts may print
+                plan = commands.plan(config, assignments or [])
             print_json(plan.as_json()) if as_json else print(plan.as_text())
             return
         request = StopRequest()
         request.install()
         try:
-            run = commands.train(config, assignments or [], run_dir, resume, request)
+            with redirect_stdout(sys.stderr):
+                run = commands.train(config, assignments or [], run_dir, resume, request)
         except KeyboardInterrupt:
             stop(commands.how_to_go_on(run_dir), FAILED)
             return

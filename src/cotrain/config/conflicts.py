@@ -25,6 +25,8 @@ def conflicts(config: Config) -> list[Fault]:
         *_alpha_without_rank(config),
         *_roles_of_one_policy(config),
         *_single_variant_of_a_team(config),
+        *_draft_of_two_policies(config),
+        *_training_of_a_script(config),
     ]
 
 
@@ -91,3 +93,23 @@ def _single_variant_of_a_team(config: Config) -> Iterator[Fault]:
             "the single methods play this variant"
         )
         yield Fault("environment.options.single", show(variant), allowed)
+
+
+def _draft_of_two_policies(config: Config) -> Iterator[Fault]:
+    if config.environment.options.get("single") == "draft" and config.team.policies != "shared":
+        allowed = (
+            'must be "shared" with environment.options.single = "draft", where one policy writes '
+            "the draft and the answer"
+        )
+        yield Fault("team.policies", show(config.team.policies), allowed)
+
+
+def _training_of_a_script(config: Config) -> Iterator[Fault]:
+    for name, role in config.team.roles.items():
+        if role.model is None or not role.model.startswith(SCRIPTED_PREFIX):
+            continue
+        for key in ("learning_rate", "lora_rank"):
+            value = getattr(role, key)
+            if value is not None:
+                allowed = "must not be set for a role that a script plays"
+                yield Fault(f"team.roles.{name}.{key}", show(value), allowed)

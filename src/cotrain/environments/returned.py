@@ -5,6 +5,7 @@ far from its cause, in the loss or in the episode file. Each function raises Typ
 what was returned and what is allowed; where the rules are called, that is a fault like any other.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
@@ -13,6 +14,8 @@ from typing import Any, cast
 from cotrain.core.episode import Message, Part, Request, Task
 from cotrain.core.rewards import MAX_SCORE
 from cotrain.environments.base import Environment, Outcome, Role
+
+ROLE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 
 RULE_FAULTS = (Exception, SystemExit)
 """What a fault of the rules is. An author's `sys.exit` is one: it must not end the run as done."""
@@ -53,6 +56,30 @@ def phase_faults(roles: Sequence[Role], phases: object) -> list[str]:
             if n > 1
         ),
         *(f"roles has {n} seats called {agent}" for agent, n in seats.items() if n > 1),
+        *name_faults(roles),
+    ]
+
+
+def name_faults(roles: Sequence[Role]) -> list[str]:
+    """What keeps roles from giving their names to policies, folders and figures.
+
+    >>> name_faults([Role("tester.v2")])
+    ["the role 'tester.v2' must be called by letters, digits, _ and -"]
+    """
+    names = list(dict.fromkeys(role.name for role in roles))
+    alike = Counter(name.casefold() for name in names)
+    return [
+        *(
+            f"the role {name!r} must be called by letters, digits, _ and -"
+            for name in names
+            if not ROLE_NAME.fullmatch(name)
+        ),
+        *(f"{n} roles are called {name}, but for capitals" for name, n in alike.items() if n > 1),
+        *(
+            f"no role can be called {name}, as the policy of all roles is"
+            for name in names
+            if name == "shared"
+        ),
     ]
 
 

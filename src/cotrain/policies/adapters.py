@@ -34,6 +34,13 @@ ADAPTER_CONFIG = "adapter_config.json"
 DEFAULT_RANK = 16
 PLAIN_STARTS = (True, False, "gaussian")
 """The ways to begin an adapter that leave the base as it is."""
+FREE_OPTIONS = {
+    *("task_type", "peft_type", "auto_mapping", "peft_version", "inference_mode"),
+    *("base_model_name_or_path", "revision", "r", "lora_alpha", "use_rslora", "fan_in_fan_out"),
+    *("target_modules", "exclude_modules", "layers_to_transform", "layers_pattern"),
+    *("rank_pattern", "alpha_pattern", "lora_dropout", "init_lora_weights"),
+}
+"""The options of an adapter that may differ from PEFT's defaults; every other one adds a term."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +106,18 @@ class AdaptedBase:
 
     def activate(self, adapter: "Adapter | None") -> None:
         """Makes this the only adapter that computes, with gradients if it is trained."""
+        self._refuse_merged()
         names = [] if adapter is None else [adapter.name]
         set_adapter(self.model, names, inference_mode=adapter is None or adapter.frozen)
         self._active = adapter
+
+    def _refuse_merged(self) -> None:
+        # PEFT would take the adapter out again by itself, which leaves the base with other bits.
+        if any(layer.merged for _, layer in _lora_layers(self.model)):
+            raise WeightsError(
+                f"an adapter was merged into the base {self.source}, which other policies share: "
+                "load the base again, and merge into a copy of it"
+            )
 
     def _refuse_bare(self, model: nn.Module, inputs: object) -> None:
         if self._active is None:
@@ -150,7 +166,7 @@ class Adapter:
         return [
             getattr(layer, f"lora_{letter}")[name].weight
             for _, layer in _lora_layers(self.model)
-            if not layer.disable_adapters
+            if not (layer.disable_adapters or layer.merged)
             for name in layer.active_adapters
             if name in layer.lora_A
             for letter in "AB"
@@ -202,9 +218,24 @@ def read_adapter_config(folder: Path) -> LoraConfig:
             f"{folder} was begun with init_lora_weights = {config.init_lora_weights!r}, which "
             "changes the base as well"
         )
+    _refuse_other_terms(config, folder)
     config.init_lora_weights = True
     config.lora_dropout = 0.0
     return config
+
+
+def _refuse_other_terms(config: LoraConfig, folder: Path) -> None:
+    for key, value in (("r", config.r), ("lora_alpha", config.lora_alpha)):
+        if not isinstance(value, int | float) or value <= 0:
+            raise ValueError(f"{folder / ADAPTER_CONFIG}: {key} = {value!r} must be above 0")
+    given, plain = config.to_dict(), LoraConfig().to_dict()
+    other = [key for key in sorted(given) if key not in FREE_OPTIONS and given[key] != plain[key]]
+    if other:
+        shown = ", ".join(f"{key} = {given[key]!r}" for key in other)
+        raise ValueError(
+            f"{folder / ADAPTER_CONFIG}: {shown}: an adapter here is A and B of linear layers and "
+            "nothing else"
+        )
 
 
 def read_adapter(folder: Path) -> dict[str, Tensor]:
@@ -242,7 +273,8 @@ def new_adapter_config(settings: AdapterSettings) -> LoraConfig:
 
 def num_adapter_parameters(model: PreTrainedModel, config: LoraConfig) -> int:
     """The parameters of such an adapter. `model` is used up; it may be without memory."""
-    inject_adapter_in_model(config, model, "adapter")
+    with torch.device("meta"):
+        inject_adapter_in_model(config, model, "adapter")
     named = model.named_parameters()
     return sum(parameter.numel() for name, parameter in named if ".lora_" in name)
 

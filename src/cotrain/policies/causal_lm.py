@@ -44,8 +44,7 @@ class CausalPolicy:
         self.version = 0
         self.network = network
         self.codec = codec
-        config = network.model.config.get_text_config()
-        self.context_tokens = int(config.max_position_embeddings)
+        self.context_tokens = context_tokens(network.model)
         self._max_batch_tokens = max_batch_tokens
         self._reply_seconds = reply_seconds
         self._seal = checksum(network.tensors().values())
@@ -238,9 +237,14 @@ def _advance(model: PreTrainedModel, state: _DecodingState, tokens: Tensor) -> _
         **{cache_argument(model): state.cache},
     )
     # A finished row goes on until it is dropped, past the context where its prompt was long.
-    last = model.config.get_text_config().max_position_embeddings - 1
-    position = (state.position + 1).clamp(max=last)
+    position = (state.position + 1).clamp(max=context_tokens(model) - 1)
     return _DecodingState(state.cache, mask, position, output.logits[:, -1])
+
+
+def context_tokens(model: PreTrainedModel) -> int:
+    """The most tokens that the model can read; without positions there is no limit."""
+    limit = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return 2**30 if limit is None else int(limit)
 
 
 def cache_argument(model: PreTrainedModel) -> str:

@@ -21,6 +21,7 @@ from transformers.utils.peft_utils import find_adapter_config_file
 from cotrain.policies.weights import has_bfloat16_instructions
 
 COMMIT = "commit:"
+IDENTIFYING = ("*.safetensors", "*.json", "*.jinja", "*.model", "*.txt")
 EMBEDDED_PREFIX = "tiny"
 EMBEDDED_ROOT = Path(__file__).parent.parent / "models"
 WEIGHTS = "*.safetensors"
@@ -139,25 +140,26 @@ def auto_dtype(num_parameters: int) -> str:
 
 
 def base_identity(name: str, model: PreTrainedModel) -> str:
-    """What the weights of a base are, whatever its name: its commit, or the hash of its files.
-
-    A Hub model's is the commit that it was loaded from; a folder's the SHA-256 of its weight files
-    in the order of their names.
-    """
+    """What a base is, whatever its name: its commit on the Hub, or the hash of a folder's files."""
     folder = model_folder(name)
     if folder is not None:
-        return weights_identity(folder)
+        return folder_identity(folder)
     commit = getattr(model.config, "_commit_hash", None)
     if commit is None:
         raise ModelNotFoundError(f'model.name = "{name}": the Hub did not say its commit')
     return f"{COMMIT}{commit}"
 
 
-def weights_identity(folder: Path) -> str:
-    """The SHA-256 of a folder's weight files, in the order of their names."""
+def folder_identity(folder: Path) -> str:
+    """The SHA-256 of all that decides what a saved model computes: weights, settings, tokenizer.
+
+    A copy of the folder has the same; the order is that of the files' names.
+    """
     digest = hashlib.sha256()
-    for file in sorted(folder.glob("*.safetensors")):
+    found = (path for pattern in IDENTIFYING for path in folder.glob(pattern))
+    for file in sorted(found, key=lambda path: path.name):
         with file.open("rb") as opened:
+            digest.update(file.name.encode())
             digest.update(hashlib.file_digest(opened, "sha256").digest())
     return f"sha256:{digest.hexdigest()}"
 

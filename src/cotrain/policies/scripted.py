@@ -54,7 +54,7 @@ class ScriptedPolicy:
     def _written(self, messages: Sequence[Message], seed: int, limit: int) -> Reply:
         try:
             return _reply(self._script(messages, random.Random(seed)), limit)
-        except Exception as error:  # noqa: BLE001 - a failed call is a reply's own status
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a failed call is a reply's status
             return Reply("", (), (), Finish.ERROR, f"the script: {type(error).__name__}: {error}")
 
 

@@ -12,6 +12,8 @@ from cotrain.runs.durable import RunFolderError
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a file; a foreign one raises ValueError, which names it."""
+    if not path.is_file():
+        raise ValueError(f"{path} is not there")
     try:
         return load_file(path)
     except SafetensorError as error:
