@@ -95,12 +95,13 @@ def resume_run(continuation: Continuation, store: RunStore, stop: Callable[[], b
     if latest.checkpoint is None:
         refuse_unfit_starts(config, environment)
         policies, progress = build_policies(config, environment), Progress()
+        store.cut_to_nothing()
         events.append(("resume", "there is no complete checkpoint: the run begins at step 0"))
     else:
         policies, progress = _restored(config, environment, latest.checkpoint.path)
+        store.cut_to(progress.step)
         events.append(("resume", f"from {layout.CHECKPOINTS}/{latest.checkpoint.path.name}"))
     continuation.store_changes(store)
-    store.cut_to(progress.step) if latest.checkpoint else store.cut_to_nothing()
     return _play(store, config, environment, policies, progress, events, stop)
 
 

@@ -3,9 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-# The saved teams that are shipped as baselines were written under these names.
-_FORMER_NAMES = {"refused_in_a_row": "failed_in_a_row"}
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -24,15 +21,11 @@ class Progress:
 
     @classmethod
     def from_json(cls, values: Mapping[str, int]) -> "Progress":
-        """The place that `as_json` wrote. Raises ValueError for anything but counts.
-
-        >>> Progress.from_json({"step": 2, "tokens_sampled": 9, "refused_in_a_row": 1})
-        Progress(step=2, tokens_sampled=9, failed_in_a_row=1)
-        """
+        """The place that `as_json` wrote. Raises ValueError for anything but counts."""
         for name, value in values.items():
             if type(value) is not int or value < 0:
                 raise ValueError(f"{name} is {value!r}; it must be a count")
-        return cls(**{_FORMER_NAMES.get(name, name): value for name, value in values.items()})
+        return cls(**values)
 
 
 @dataclass(frozen=True, slots=True)
