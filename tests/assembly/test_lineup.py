@@ -205,5 +205,10 @@ def test_a_folder_whose_name_looks_like_a_step_is_found(
     shutil.copytree(runs["lora_per_role"], run)
     row = cotrain.evaluate(runs["shared"], policies={"planner": str(run)})
     assert row["policies"]["planner"]["version"] == 2
+    plain = tmp_path / "other:planner"
+    shutil.copytree(runs["lora_per_role"], plain)
+    for named, version in ((f"{plain}@1", 1), (str(plain), 2), (f"{plain}:planner", 2)):
+        row = cotrain.evaluate(runs["shared"], policies={"planner": named})
+        assert row["policies"]["planner"]["version"] == version
     row = cotrain.evaluate(runs["shared"], policies={"planner": f"{run}:proposer@1"})
     assert row["policies"]["planner"]["version"] == 1

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 import torch
 from peft import PeftModel
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import cotrain
+from cotrain.assembly.commands import plan
 from cotrain.assembly.environments import build_environment
+from cotrain.assembly.exporting import export
 from cotrain.assembly.policies import Policies, build_policies
 from cotrain.assembly.policy_plans import (
     AdapterPlan,
@@ -372,6 +374,10 @@ def test_a_base_may_move_if_it_stays_the_same(regime: str, tmp_path: Path) -> No
         {"team.roles.planner.lora_rank": 3},
         {"team.roles.planner.trainable": False},
         {"team.roles.planner.model": "scripted:planner.py"},
+        {"team.roles.planner.model": "elsewhere"},
+        {"run.steps": 3},
+        {"sampling.candidates": 2},
+        {"team.alternate_every": 1},
     ],
 )
 def test_a_key_that_cannot_change_a_saved_team_is_refused(
@@ -438,3 +444,75 @@ def test_a_start_that_names_another_base_is_said(
         "policy planner starts from an adapter that names some/other as its base; here it is on "
         "tiny",
     )
+
+
+def test_a_run_with_a_reference_that_is_an_adapter_can_be_evaluated_and_exported(
+    runs: dict[str, cotrain.Run], tmp_path: Path
+) -> None:
+    start = adapter_start(runs, tmp_path / "start")
+    changes = {"team.policies": "lora_per_role", "team.roles.planner.model": str(start)}
+    run = cotrain.train(None, SMALL | changes | {"algorithm.kl_coefficient": 0.1}, tmp_path / "run")
+    assert cotrain.evaluate(run.path, tasks=2)["policies"]["planner"]["version"] == 2
+    assert export(run.path, "planner", tmp_path / "model").version == 2
+
+
+def test_without_a_checkpoint_a_base_keeps_its_name(
+    runs: dict[str, cotrain.Run], tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(runs["lora_per_role"].path, folder)
+    shutil.rmtree(folder / "checkpoints")
+    before = (folder / "config.json").read_bytes()
+    with pytest.raises(ConfigurationError, match="no checkpoint to compare it with"):
+        cotrain.train(None, {"model.name": "tiny/single_grpo_1_turn"}, folder, resume=True)
+    assert (folder / "config.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"lora_alpha": float("nan")},
+        {"r": True},
+        {"r": "16"},
+        {"target_modules": "(("},
+        {"target_modules": []},
+        {"rank_pattern": {"q_proj": "a"}},
+        {"alpha_pattern": {"q_proj": "x"}},
+    ],
+)
+def test_a_start_that_cannot_be_used_is_refused_by_plan_and_training_alike(
+    runs: dict[str, cotrain.Run], change: dict[str, object], tmp_path: Path
+) -> None:
+    start = adapter_start(runs, tmp_path / "start")
+    config = json.loads((start / "adapter_config.json").read_text())
+    (start / "adapter_config.json").write_text(json.dumps(config | change))
+    changes = SMALL | {"team.policies": "lora_per_role", "team.roles.planner.model": str(start)}
+    for refuse in (plan, lambda *given: cotrain.train(*given, tmp_path / "run")):
+        with pytest.raises(ConfigurationError) as caught:
+            refuse(None, changes)
+        assert str(caught.value).startswith(f'team.roles.planner.model = "{start}": ')
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_start_with_values_that_are_not_finite_is_refused(
+    runs: dict[str, cotrain.Run], tmp_path: Path
+) -> None:
+    start = adapter_start(runs, tmp_path / "start")
+    tensors = load_file(start / "adapter_model.safetensors")
+    next(iter(tensors.values()))[0, 0] = float("nan")
+    save_file(tensors, start / "adapter_model.safetensors")
+    changes = {"team.policies": "lora_per_role", "team.roles.planner.model": str(start)}
+    with pytest.raises(ConfigurationError, match="holds what is no finite float32"):
+        cotrain.train(None, SMALL | changes, tmp_path / "run")
+
+
+def test_a_plan_refuses_a_template_and_a_script_that_training_refuses(tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    shutil.copytree(embedded_folder("tiny"), base)  # type: ignore[arg-type]
+    (base / "chat_template.jinja").unlink()
+    with pytest.raises(ConfigurationError, match="has no chat template"):
+        plan(None, SMALL | {"model.name": str(base)})
+    (tmp_path / "ends.py").write_text("import sys\nsys.exit(0)\n")
+    script = {"team.roles.planner.model": f"scripted:{tmp_path / 'ends.py'}"}
+    with pytest.raises(ConfigurationError, match="SystemExit"):
+        plan(None, SMALL | script)

@@ -1,5 +1,6 @@
 """Contenders for evaluation: the team of a run, saved ones, and the baselines beside it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +85,7 @@ def team_of(
 
 def _saved_team(checkpoint: Path, overrides: Mapping[str, object], lineup: Lineup) -> EvaluatedTeam:
     state = read_state(checkpoint)
-    _refuse_other_weights(overrides)
+    _refuse_without_effect(state.config, overrides)
     config = replaced(config_from_json(state.config), overrides)
     environment = build_environment(config)
     config = resolved(config, environment)
@@ -98,20 +99,32 @@ def _saved_team(checkpoint: Path, overrides: Mapping[str, object], lineup: Lineu
     return EvaluatedTeam(config, contender, state.progress.step)
 
 
-def _refuse_other_weights(overrides: Mapping[str, object]) -> None:
-    """The weights of a saved team are what they are, so a key that asks for others has no effect.
+ADJUSTABLE = re.compile(
+    r"(environment|evaluation|limits|logging)\..+|team\.(turns|team_weight|policies)"
+    r"|model\.(name|dtype|threads|chat_template_options.*)|sampling\.max_\w+|algorithm\.method"
+    r"|team\.roles\.[^.]+\.(prompt|max_reply_tokens)"
+)
+"""The keys that change how a saved team is evaluated. A base that was moved may be named anew."""
 
-    A base may have been moved, so its name may be given anew.
-    """
-    allowed = "a saved team keeps the weights it has; --policy puts others into a role"
+
+def _refuse_without_effect(config: Mapping[str, Any], overrides: Mapping[str, object]) -> None:
+    """Raises ConfigurationError for keys that cannot change a saved team, one line each."""
+    own_base = config["team"]["policies"] == "model_per_role"
+    allowed = (
+        "has no effect: a saved team keeps the weights it has; --policy puts others into a role"
+    )
     faults = [
         Fault(key, show(value), allowed)
         for key, value in overrides.items()
-        if key.rpartition(".")[2] in ("lora_rank", "lora_alpha", "learning_rate", "trainable")
-        or (key.endswith(".model") and str(value).startswith(SCRIPTED_PREFIX))
+        if not ADJUSTABLE.fullmatch(key) and not (own_base and _names_a_base(key, value))
     ]
     if faults:
         raise ConfigurationError(faults)
+
+
+def _names_a_base(key: str, value: object) -> bool:
+    is_base = key.startswith("team.roles.") and key.endswith(".model")
+    return is_base and not str(value).startswith(SCRIPTED_PREFIX)
 
 
 def _fresh_team(config: Config, lineup: Lineup) -> EvaluatedTeam:

@@ -1,6 +1,7 @@
 """One policy of a run as a folder for other programs, with a card that says what it is."""
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -84,7 +85,8 @@ def export(
     _refuse_unknown(policy, list(state.versions))
     written = _form(saved, form)
     dtype = _dtype(saved, written, dtype)
-    folder = _empty(Path(to))
+    with chosen(Path(to)):
+        folder = _empty(Path(to).resolve())
     card = model_card(saved, written)
     with chosen(folder), _whole_or_absent(folder) as partial:
         _write(saved, written, COMPUTE_DTYPES[dtype], partial)
@@ -121,9 +123,9 @@ def _write(saved: SavedPolicy, form: str, dtype: torch.dtype, folder: Path) -> N
 @contextmanager
 def _whole_or_absent(folder: Path) -> Iterator[Path]:
     """A folder to fill, which gets its name once it is full, and is removed if it never is."""
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    partial.chmod(0o755)
     try:
         yield partial
         partial.replace(folder)

@@ -21,9 +21,17 @@ from cotrain.environments.base import Environment
 from cotrain.runs.durable import RunFolderRefusedError
 from cotrain.training.checkpoints import read_state
 
-# RUN may hold any character: only what follows its last `:` or `@` and can be a policy's name or a
-# step is read as one.
-REFERENCE = re.compile(r"(?P<run>.+?)(:(?P<policy>[A-Za-z0-9_][A-Za-z0-9_-]*))?(@(?P<step>\d+))?")
+_POLICY, _STEP = r"(?::(?P<policy>[A-Za-z0-9_][A-Za-z0-9_-]*))", r"(?:@(?P<step>\d+))"
+REFERENCES = [
+    re.compile(f"(?P<run>.+?){ending}")
+    for ending in (
+        "(?P<policy>)(?P<step>)",
+        f"(?P<policy>){_STEP}",
+        f"{_POLICY}(?P<step>)",
+        f"{_POLICY}?{_STEP}?",
+    )
+]
+"""The forms of `RUN[:POLICY][@STEP]`, the shortest ending first: RUN may hold any character."""
 
 Policy = TypeVar("Policy")
 
@@ -108,14 +116,13 @@ def _named(role: str, reference: str, config: Config) -> SavedPolicy:
     Without POLICY it is the run's policy of that role's name, else the shared one; without STEP
     that of the last complete checkpoint. Threads and limits are those of `config`.
     """
-    found = REFERENCE.fullmatch(reference)
-    if found is None:
+    forms = [found for form in REFERENCES if (found := form.fullmatch(reference)) is not None]
+    if not forms:
         raise _fault(role, reference, "must be RUN[:POLICY][@STEP]")
-    run, policy, step = found["run"], found["policy"], found["step"]
-    if Path(reference).exists():  # a folder whose name holds a colon or an at sign
-        run, policy, step = reference, None, None
+    found = next((form for form in forms if Path(form["run"]).exists()), forms[-1])
+    policy, step = found["policy"] or None, found["step"] or None
     try:
-        checkpoint = checkpoint_of(Path(run), None if step is None else int(step))
+        checkpoint = checkpoint_of(Path(found["run"]), None if step is None else int(step))
         state = read_state(checkpoint)
     except RunFolderRefusedError as error:
         raise _fault(role, reference, str(error)) from error

@@ -1,17 +1,20 @@
 """How large policies are, and an estimate of the memory that a run takes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import torch
 from transformers import PreTrainedModel
 
 from cotrain.assembly.networks import load_or_fault
 from cotrain.assembly.policy_plans import AdapterStart, PolicyPlan
-from cotrain.config import Config
+from cotrain.config import Config, ConfigurationError, Fault
 from cotrain.policies.adapters import (
     AdapterSettings,
+    adapter_shapes,
     new_adapter_config,
-    num_adapter_parameters,
+    read_adapter,
     read_adapter_config,
 )
 from cotrain.policies.loading import architecture
@@ -67,11 +70,29 @@ def sized(plan: PolicyPlan) -> Sized:
     if plan.adapter is None:
         return Sized(plan, model, parameters, parameters)
     if isinstance(plan.adapter, AdapterStart):
-        config = read_adapter_config(plan.adapter.folder)
-    else:
-        settings = AdapterSettings(plan.adapter.rank, plan.adapter.alpha, seed=0)
-        config = new_adapter_config(settings)
-    return Sized(plan, model, parameters, num_adapter_parameters(model, config), config.r)
+        return _sized_start(plan, plan.adapter.folder, model)
+    config = new_adapter_config(AdapterSettings(plan.adapter.rank, plan.adapter.alpha, seed=0))
+    return Sized(plan, model, parameters, _count(adapter_shapes(model, config)), config.r)
+
+
+def _sized_start(plan: PolicyPlan, folder: Path, model: PreTrainedModel) -> Sized:
+    """Raises ConfigurationError for a start that does not fit the base, as training does."""
+    parameters = model.num_parameters()
+    try:
+        config = read_adapter_config(folder)
+        shapes = adapter_shapes(model, config)
+        found = {name: tensor.shape for name, tensor in read_adapter(folder).items()}
+        if found != shapes:
+            other = sorted(n for n in {*found, *shapes} if found.get(n) != shapes.get(n))
+            raise ValueError(f"{folder} does not fit the model: {other[:5]} differ")
+    except (ValueError, OSError) as error:
+        fault = Fault(f"team.roles.{plan.name}.model", f'"{folder}"', f"does not fit: {error}")
+        raise ConfigurationError([fault]) from error
+    return Sized(plan, model, parameters, _count(shapes), config.r)
+
+
+def _count(shapes: Mapping[str, torch.Size]) -> int:
+    return sum(shape.numel() for shape in shapes.values())
 
 
 def planned(policy: Sized) -> PlannedPolicy:

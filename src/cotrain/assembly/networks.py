@@ -85,13 +85,13 @@ def load(name: str, key: str, dtype: torch.dtype, identity: str | None = None) -
     """
     revision = None if identity is None else revision_of(identity)
     model, tokenizer = load_or_fault(key, name, lambda: load_base(name, dtype, revision))
-    _refuse_template(key, name, tokenizer)
+    refuse_template(key, name, tokenizer)
     found = load_or_fault(key, name, lambda: base_identity(name, model))
     torch.nn.Module.to(model, accelerator())
     return LoadedBase(name, found, model, tokenizer)
 
 
-def _refuse_template(key: str, name: str, tokenizer: PreTrainedTokenizerBase) -> None:
+def refuse_template(key: str, name: str, tokenizer: PreTrainedTokenizerBase) -> None:
     """Raises ConfigurationError unless the tokenizer can write a prompt of the usual form."""
     mend = "save one in its folder as chat_template.jinja"
     if tokenizer.chat_template is None:

@@ -8,8 +8,10 @@ from cotrain.assembly.casting import method_of, reply_limit
 from cotrain.assembly.environments import build_environment
 from cotrain.assembly.evaluating import check_baselines
 from cotrain.assembly.memory import A_SCRIPT, PlannedPolicy, memory_bytes, planned, sized
+from cotrain.assembly.networks import load_or_fault, refuse_template
 from cotrain.assembly.policies import scripted_sampler
 from cotrain.assembly.policy_plans import (
+    PolicyPlan,
     policy_of_role,
     policy_plans,
     refuse_nothing_to_train,
@@ -19,6 +21,7 @@ from cotrain.assembly.policy_plans import (
 from cotrain.assembly.resolving import resolved
 from cotrain.config import Config
 from cotrain.environments.base import Environment
+from cotrain.policies.loading import load_tokenizer
 from cotrain.rollouts.methods import Method
 
 
@@ -85,8 +88,7 @@ def plan_of(config: Config) -> RunPlan:
     config = resolved(config, environment)
     plans = policy_plans(config, environment)
     for plan in plans.values():
-        if plan.script is not None:
-            scripted_sampler(plan.name, plan.script)
+        _refuse_what_training_refuses(plan)
     models = {plan.name: sized(plan) for plan in plans.values() if plan.script is None}
     counts = _counts(config, environment, method)
     of_role = policy_of_role(config, environment)
@@ -111,6 +113,15 @@ def plan_of(config: Config) -> RunPlan:
         else None,
         config=config.model_dump(mode="json"),
     )
+
+
+def _refuse_what_training_refuses(plan: PolicyPlan) -> None:
+    """Raises ConfigurationError for a script or a chat template that cannot be used."""
+    if plan.script is not None:
+        scripted_sampler(plan.name, plan.script)
+        return
+    tokenizer = load_or_fault(plan.base_key, plan.base, lambda: load_tokenizer(plan.base))
+    refuse_template(plan.base_key, plan.base, tokenizer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,18 @@ class Continuation:
     config: Config
     changes: tuple[Change, ...]
 
+    def refuse_other_bases(self) -> None:
+        """Raises ConfigurationError for a base that is called otherwise; without a checkpoint there
+        is nothing that it could be compared with.
+        """
+        faults = [
+            Fault(change.key, show(change.new), "the run has no checkpoint to compare it with")
+            for change in self.changes
+            if change.key == "model.name" or change.key.endswith(".model")
+        ]
+        if faults:
+            raise ConfigurationError(faults)
+
     def store_changes(self, store: RunStore) -> None:
         """Writes the configuration, and the changes as an event, where there are any."""
         if not self.changes:

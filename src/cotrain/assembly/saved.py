@@ -133,8 +133,10 @@ def base_of_adapter(saved: SavedPolicy) -> tuple[str, str, str]:
 
 def refuse_changed_base(saved: SavedPolicy, name: str, identity: str) -> None:
     """Raises RunFolderRefusedError unless this base is the one that an adapter was trained on."""
+    # What it started from is no matter here: that is a reference of training alone.
+    needed = {what: saved.state.bases[saved.name][what] for what in ("name", "identity")}
     present = {"name": name, "identity": identity}
-    refuse_other_base(saved.checkpoint, saved.name, saved.state.bases[saved.name], present)
+    refuse_other_base(saved.checkpoint, saved.name, needed, present)
 
 
 def _network(bases: Bases, saved: SavedPolicy) -> Network:

@@ -93,6 +93,7 @@ def resume_run(continuation: Continuation, store: RunStore, stop: Callable[[], b
     config = resolved(config, environment)
     events = [("checkpoint", warning) for warning in latest.warnings]
     if latest.checkpoint is None:
+        continuation.refuse_other_bases()
         refuse_unfit_starts(config, environment)
         policies, progress = build_policies(config, environment), Progress()
         store.cut_to_nothing()

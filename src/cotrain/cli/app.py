@@ -1,6 +1,7 @@
 """The command line: one function a command, in modules that are imported with them."""
 
 import os
+import warnings
 
 import typer
 
@@ -26,6 +27,10 @@ for command in (train, evaluate, play, check, environments, presets, doctor, gra
     app.command()(command)
 
 
+def _as_a_line(message: Warning | str, *where: object, **line: object) -> str:
+    return f"warning: {message}\n"
+
+
 def main() -> None:
     """Runs the command line.
 
@@ -33,4 +38,5 @@ def main() -> None:
     else too, a step took 4 times less processor time so (`docs/performance.md`).
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    warnings.formatwarning = _as_a_line
     app()

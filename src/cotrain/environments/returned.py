@@ -15,7 +15,7 @@ from cotrain.core.episode import Message, Part, Request, Task
 from cotrain.core.rewards import MAX_SCORE
 from cotrain.environments.base import Environment, Outcome, Role
 
-ROLE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+ROLE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 
 RULE_FAULTS = (Exception, SystemExit)
 """What a fault of the rules is. An author's `sys.exit` is one: it must not end the run as done."""
@@ -64,13 +64,13 @@ def name_faults(roles: Sequence[Role]) -> list[str]:
     """What keeps roles from giving their names to policies, folders and figures.
 
     >>> name_faults([Role("tester.v2")])
-    ["the role 'tester.v2' must be called by letters, digits, _ and -"]
+    ["the role 'tester.v2' must be called by letters, digits, _ and -, 64 at most"]
     """
     names = list(dict.fromkeys(role.name for role in roles))
     alike = Counter(name.casefold() for name in names)
     return [
         *(
-            f"the role {name!r} must be called by letters, digits, _ and -"
+            f"the role {name!r} must be called by letters, digits, _ and -, 64 at most"
             for name in names
             if not ROLE_NAME.fullmatch(name)
         ),

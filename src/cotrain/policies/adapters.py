@@ -75,8 +75,13 @@ class AdaptedBase:
 
         Raises ValueError when it is none, or more than A and B of linear layers that the base has.
         """
-        adapter = self._inject(read_adapter_config(folder), 0)
-        copy_tensors(adapter.read(folder), adapter.tensors())
+        config, tensors = read_adapter_config(folder), read_adapter(folder)
+        _refuse_not_finite(folder, tensors)
+        try:
+            adapter = self._inject(config, 0)
+        except Exception as error:  # PEFT checks few of the fields of a configuration
+            raise ValueError(f"{folder / ADAPTER_CONFIG} cannot be used: {error}") from error
+        copy_tensors(tensors, adapter.tensors())
         return adapter
 
     def copy_of(self, adapter: "Adapter") -> "Adapter":
@@ -153,12 +158,10 @@ class Adapter:
     def tensors(self) -> dict[str, nn.Parameter]:
         """A and B of every adapted layer."""
         return {
-            f"base_model.model.{path}.lora_{letter}.weight": getattr(layer, f"lora_{letter}")[
-                self.name
-            ].weight
+            name: getattr(layer, f"lora_{letter}")[self.name].weight
             for path, layer in _lora_layers(self.model)
             if self.name in layer.lora_A
-            for letter in "AB"
+            for letter, name in _names(path)
         }
 
     def active(self) -> Sequence[Tensor]:
@@ -225,9 +228,11 @@ def read_adapter_config(folder: Path) -> LoraConfig:
 
 
 def _refuse_other_terms(config: LoraConfig, folder: Path) -> None:
-    for key, value in (("r", config.r), ("lora_alpha", config.lora_alpha)):
-        if not isinstance(value, int | float) or value <= 0:
-            raise ValueError(f"{folder / ADAPTER_CONFIG}: {key} = {value!r} must be above 0")
+    for key, value, kinds in (("r", config.r, int), ("lora_alpha", config.lora_alpha, int | float)):
+        if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < 1e6:
+            raise ValueError(
+                f"{folder / ADAPTER_CONFIG}: {key} = {value!r} must be a number above 0"
+            )
     given, plain = config.to_dict(), LoraConfig().to_dict()
     other = [key for key in sorted(given) if key not in FREE_OPTIONS and given[key] != plain[key]]
     if other:
@@ -236,6 +241,13 @@ def _refuse_other_terms(config: LoraConfig, folder: Path) -> None:
             f"{folder / ADAPTER_CONFIG}: {shown}: an adapter here is A and B of linear layers and "
             "nothing else"
         )
+
+
+def _refuse_not_finite(folder: Path, tensors: Mapping[str, Tensor]) -> None:
+    for name, tensor in tensors.items():
+        limit = torch.finfo(torch.float32).max
+        if not tensor.is_floating_point() or not bool((tensor.abs() <= limit).all()):
+            raise ValueError(f"{folder / ADAPTER_FILE}: {name} holds what is no finite float32")
 
 
 def read_adapter(folder: Path) -> dict[str, Tensor]:
@@ -271,12 +283,26 @@ def new_adapter_config(settings: AdapterSettings) -> LoraConfig:
     )
 
 
-def num_adapter_parameters(model: PreTrainedModel, config: LoraConfig) -> int:
-    """The parameters of such an adapter. `model` is used up; it may be without memory."""
-    with torch.device("meta"):
-        inject_adapter_in_model(config, model, "adapter")
-    named = model.named_parameters()
-    return sum(parameter.numel() for name, parameter in named if ".lora_" in name)
+def adapter_shapes(model: PreTrainedModel, config: LoraConfig) -> dict[str, torch.Size]:
+    """The tensors of such an adapter, by name. `model` is used up; it may be without memory.
+
+    Raises ValueError for a configuration that PEFT cannot use with this model.
+    """
+    try:
+        with torch.device("meta"):
+            inject_adapter_in_model(config, model, "adapter")
+    except Exception as error:  # PEFT checks few of the fields of a configuration
+        raise ValueError(f"the adapter cannot be put on the model: {error}") from error
+    return {
+        name: getattr(layer, f"lora_{letter}")["adapter"].weight.shape
+        for path, layer in _lora_layers(model)
+        for letter, name in _names(path)
+    }
+
+
+def _names(path: str) -> list[tuple[str, str]]:
+    """A and B of a layer, and what they are called on disk."""
+    return [(letter, f"base_model.model.{path}.lora_{letter}.weight") for letter in "AB"]
 
 
 def _lora_layers(model: nn.Module) -> Iterator[tuple[str, LoraLayer]]:

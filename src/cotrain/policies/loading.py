@@ -21,7 +21,10 @@ from transformers.utils.peft_utils import find_adapter_config_file
 from cotrain.policies.weights import has_bfloat16_instructions
 
 COMMIT = "commit:"
-IDENTIFYING = ("*.safetensors", "*.json", "*.jinja", "*.model", "*.txt")
+IDENTIFYING = (
+    *("*.safetensors", "*.json", "*.jinja", "*.model", "*.txt"),
+    "additional_chat_templates/*.jinja",
+)
 EMBEDDED_PREFIX = "tiny"
 EMBEDDED_ROOT = Path(__file__).parent.parent / "models"
 WEIGHTS = "*.safetensors"
@@ -74,6 +77,7 @@ def load_base(
     try:
         _refuse_adapter(source)
         tokenizer = AutoTokenizer.from_pretrained(source, revision=revision)
+        _refuse_without_attention(AutoConfig.from_pretrained(source, revision=revision))
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             source,
             revision=revision,
@@ -117,6 +121,7 @@ def architecture(name: str) -> PreTrainedModel:
     """
     try:
         settings = AutoConfig.from_pretrained(str(model_folder(name) or name))
+        _refuse_without_attention(settings)
         with torch.device("meta"):
             return AutoModelForCausalLM.from_config(settings)
     except ModelNotFoundError:
@@ -189,6 +194,22 @@ def _refuse_other_weights(found: Mapping[str, Any]) -> None:
         more = f" and {len(faults) - 2} more" if len(faults) > 2 else ""
         shown = ", ".join(faults[:2]) + more
         raise ValueError(f"its weights are not those of its config.json: {shown}")
+
+
+def _refuse_without_attention(settings: Any) -> None:
+    """Replies are sampled with a cache of keys and values, which a recurrent model has not."""
+    if getattr(settings.get_text_config(), "num_attention_heads", None) is None:
+        raise ValueError("a model without attention heads cannot be sampled here")
+
+
+def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
+    """The tokenizer alone. Raises ModelNotFoundError as `load_base` does."""
+    folder = model_folder(name)
+    try:
+        return AutoTokenizer.from_pretrained(name if folder is None else str(folder))
+    except Exception as error:  # a damaged file makes transformers raise anything
+        message = f'model.name = "{name}": its tokenizer cannot be loaded: {_said(error)}'
+        raise ModelNotFoundError(message) from error
 
 
 def _refuse_adapter(source: str) -> None:

@@ -71,7 +71,7 @@ def load_script(path: Path) -> Script:
         raise ValueError(f"no script at {path}; `scripted:FILE` names a Python file")
     try:
         script: Any = runpy.run_path(str(path)).get("reply")
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
     if not callable(script):
         raise ValueError(f"{path} defines no function reply(messages, generator) -> str")
