@@ -13,9 +13,7 @@ import time
 from pathlib import Path
 
 from cotrain.assembly.commands import train
-from cotrain.assembly.evaluating import fresh_team, saved_team
-from cotrain.assembly.resolving import resolved
-from cotrain.config import load_config
+from cotrain.assembly.evaluating import team_of
 from cotrain.training.evaluation import Contender
 
 RESAMPLES = 2000
@@ -58,8 +56,8 @@ def main() -> None:
     }
     with tempfile.TemporaryDirectory() as folder:
         run = train(None, overrides, Path(folder) / "run")
-        after = solved(saved_team(run.path, {}).contender, options.tasks)
-    before = solved(fresh_team(resolved(load_config(None, overrides))).contender, options.tasks)
+        after = solved(team_of(run.path, {}).contender, options.tasks)
+    before = solved(team_of("plan_path_tiny", overrides).contender, options.tasks)
     low, high = gain_interval(before, after, options.seed)
     print(
         f"success {sum(before) / len(before):.3f} -> {sum(after) / len(after):.3f} on "

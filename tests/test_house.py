@@ -131,3 +131,17 @@ def test_the_tree_in_the_readme_is_the_tree_on_the_disk() -> None:
     listed = set(re.findall(r"^\s+((?:\w+/)*\w+\.py)\s", readme, re.MULTILINE))
     on_disk = {str(path.relative_to(PACKAGE)) for path in MODULES}
     assert listed == on_disk
+
+
+SCRIPTS = sorted(
+    path for folder in ("bench", "scripts", "examples") for path in (ROOT / folder).rglob("*.py")
+)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_script_imports_from_the_package_is_there(script: Path) -> None:
+    found = (node for node in ast.walk(ast.parse(script.read_text())))
+    imports = [node for node in found if isinstance(node, ast.ImportFrom)]
+    for node in (node for node in imports if (node.module or "").startswith("cotrain")):
+        module = importlib.import_module(str(node.module))
+        assert [a.name for a in node.names if not hasattr(module, a.name)] == []
