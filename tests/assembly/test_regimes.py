@@ -266,7 +266,7 @@ def test_an_adapter_of_another_rank_or_base_is_no_start(
     runs: dict[str, cotrain.Run], tmp_path: Path
 ) -> None:
     start = runs["lora_per_role"].checkpoints[-1] / "policies" / "planner"
-    changes = {"team.policies": "lora_per_role", "team.roles.planner.model": str(start)}
+    changes = planner_from(start)
     with pytest.raises(ConfigurationError, match=r"lora_rank = 4: must be 16"):
         planned(changes | {"team.roles.planner.lora_rank": 4})
     other = tmp_path / "other"
@@ -313,6 +313,11 @@ def test_models_of_roles_load_in_transformers(runs: dict[str, cotrain.Run]) -> N
         assert AutoTokenizer.from_pretrained(folder).chat_template
 
 
+def planner_from(start: Path) -> dict[str, Any]:
+    """The settings of a team of adapters whose planner begins with this one."""
+    return {"team.policies": "lora_per_role", "team.roles.planner.model": str(start)}
+
+
 def adapter_start(runs: dict[str, cotrain.Run], to: Path) -> Path:
     """A copy of a trained adapter, to start from."""
     shutil.copytree(runs["lora_per_role"].checkpoints[-1] / "policies" / "planner", to)
@@ -323,7 +328,7 @@ def test_a_resume_needs_no_adapter_that_a_role_started_from(
     runs: dict[str, cotrain.Run], tmp_path: Path
 ) -> None:
     start = adapter_start(runs, tmp_path / "start")
-    changes = {"team.policies": "lora_per_role", "team.roles.planner.model": str(start)}
+    changes = planner_from(start)
     straight = cotrain.train(None, SMALL | changes | {"run.steps": 3}, tmp_path / "straight")
     broken = cotrain.train(None, SMALL | changes, tmp_path / "broken")
     shutil.rmtree(start)
@@ -341,7 +346,7 @@ def test_a_reference_that_has_changed_is_refused_on_resume(
     runs: dict[str, cotrain.Run], tmp_path: Path
 ) -> None:
     start = adapter_start(runs, tmp_path / "start")
-    changes = {"team.policies": "lora_per_role", "team.roles.planner.model": str(start)}
+    changes = planner_from(start)
     run = cotrain.train(None, SMALL | changes | {"algorithm.kl_coefficient": 0.1}, tmp_path / "run")
     config = json.loads((start / "adapter_config.json").read_text())
     (start / "adapter_config.json").write_text(json.dumps(config | {"lora_alpha": 7}))
@@ -416,7 +421,7 @@ def test_a_draft_is_written_and_answered_by_one_policy() -> None:
     [
         ("{{ raise_exception('no system role') }}", "cannot write a system and a user message"),
         ("{% if %}", "cannot write a system and a user message"),
-        ("", "no chat template"),
+        ("", "its chat template writes no token"),
     ],
 )
 def test_a_template_that_cannot_write_a_prompt_is_named(
@@ -428,7 +433,7 @@ def test_a_template_that_cannot_write_a_prompt_is_named(
     with pytest.raises(ConfigurationError) as caught:
         cotrain.train(None, SMALL | {"model.name": str(base)}, tmp_path / "run")
     assert str(caught.value).startswith(f'model.name = "{base}": its ')
-    assert words in str(caught.value) or "writes no token" in str(caught.value)
+    assert words in str(caught.value)
     assert not (tmp_path / "run").exists()
 
 
@@ -450,7 +455,7 @@ def test_a_run_with_a_reference_that_is_an_adapter_can_be_evaluated_and_exported
     runs: dict[str, cotrain.Run], tmp_path: Path
 ) -> None:
     start = adapter_start(runs, tmp_path / "start")
-    changes = {"team.policies": "lora_per_role", "team.roles.planner.model": str(start)}
+    changes = planner_from(start)
     run = cotrain.train(None, SMALL | changes | {"algorithm.kl_coefficient": 0.1}, tmp_path / "run")
     assert cotrain.evaluate(run.path, tasks=2)["policies"]["planner"]["version"] == 2
     assert export(run.path, "planner", tmp_path / "model").version == 2
@@ -486,7 +491,7 @@ def test_a_start_that_cannot_be_used_is_refused_by_plan_and_training_alike(
     start = adapter_start(runs, tmp_path / "start")
     config = json.loads((start / "adapter_config.json").read_text())
     (start / "adapter_config.json").write_text(json.dumps(config | change))
-    changes = SMALL | {"team.policies": "lora_per_role", "team.roles.planner.model": str(start)}
+    changes = SMALL | planner_from(start)
     for refuse in (plan, lambda *given: cotrain.train(*given, tmp_path / "run")):
         with pytest.raises(ConfigurationError) as caught:
             refuse(None, changes)
@@ -501,7 +506,7 @@ def test_a_start_with_values_that_are_not_finite_is_refused(
     tensors = load_file(start / "adapter_model.safetensors")
     next(iter(tensors.values()))[0, 0] = float("nan")
     save_file(tensors, start / "adapter_model.safetensors")
-    changes = {"team.policies": "lora_per_role", "team.roles.planner.model": str(start)}
+    changes = planner_from(start)
     with pytest.raises(ConfigurationError, match="holds what is no finite float32"):
         cotrain.train(None, SMALL | changes, tmp_path / "run")
 

@@ -120,55 +120,73 @@ class Deed:
     number: int
 
 
-def update(role: Role, deed: Deed, folder: Path) -> bool:
-    return step(role, MIXED[:1], deed.number)
+def update(present: Team, deed: Deed, folder: Path) -> set[str]:
+    return step(present.roles[deed.role], MIXED[:1], deed.number)
 
 
-def update_without_signal(role: Role, deed: Deed, folder: Path) -> bool:
-    return step(role, NO_SIGNAL[:1], deed.number)
+def update_without_signal(present: Team, deed: Deed, folder: Path) -> set[str]:
+    return step(present.roles[deed.role], NO_SIGNAL[:1], deed.number)
 
 
-def update_without_samples(role: Role, deed: Deed, folder: Path) -> bool:
-    return not role.learner.update([], step=1, rate_factor=1.0).skipped
+def update_without_samples(present: Team, deed: Deed, folder: Path) -> set[str]:
+    report = present.roles[deed.role].learner.update([], step=1, rate_factor=1.0)
+    return set() if report.skipped else {deed.role}
 
 
-def step(role: Role, scores: Scores, seed: int) -> bool:
+def step(role: Role, scores: Scores, seed: int) -> set[str]:
     before = role.policy.version
     report = role.learner.update(drawn(role.policy, scores, seed), step=1, rate_factor=1.0)
     assert role.policy.version == before + (not report.skipped)
-    return not report.skipped
+    return set() if report.skipped else {role.policy.name}
 
 
-def sample(role: Role, deed: Deed, folder: Path) -> bool:
-    drawn(role.policy, seed=deed.number)
-    return False
+def sample(present: Team, deed: Deed, folder: Path) -> set[str]:
+    drawn(present.roles[deed.role].policy, seed=deed.number)
+    return set()
 
 
-def save(role: Role, deed: Deed, folder: Path) -> bool:
-    folder = folder / f"{role.policy.name}_{len(role.saves)}"
-    role.learner.save_policy(folder / "policy")
-    role.learner.save_optimizer(folder / "optimizer")
-    role.saves.append(Saved(folder, role.policy.version, logits(role.policy.network)))
-    return False
+def save(present: Team, deed: Deed, folder: Path) -> set[str]:
+    saved(present.roles[deed.role], folder)
+    return set()
 
 
-def load(role: Role, deed: Deed, folder: Path) -> bool:
+def load(present: Team, deed: Deed, folder: Path) -> set[str]:
+    role = present.roles[deed.role]
     if not role.saves:
-        return save(role, deed, folder)
-    saved = role.saves[deed.number % len(role.saves)]
+        return save(present, deed, folder)
+    return loaded(role, role.saves[deed.number % len(role.saves)])
+
+
+def swap(present: Team, deed: Deed, folder: Path) -> set[str]:
+    """Each role goes on with the weights, moments and version of the other."""
+    coder, tester = present.roles.values()
+    of_coder, of_tester = saved(coder, folder), saved(tester, folder)
+    return loaded(coder, of_tester) | loaded(tester, of_coder)
+
+
+def saved(role: Role, folder: Path) -> Saved:
+    place = folder / f"{role.policy.name}_{len(role.saves)}"
+    role.learner.save_policy(place / "policy")
+    role.learner.save_optimizer(place / "optimizer")
+    role.saves.append(Saved(place, role.policy.version, logits(role.policy.network)))
+    return role.saves[-1]
+
+
+def loaded(role: Role, save: Saved) -> set[str]:
     before = logits(role.policy.network)
-    role.learner.load(saved.folder / "policy", saved.folder / "optimizer", saved.version)
-    assert torch.equal(logits(role.policy.network), saved.logits)
-    return not torch.equal(before, saved.logits)
+    role.learner.load(save.folder / "policy", save.folder / "optimizer", save.version)
+    assert torch.equal(logits(role.policy.network), save.logits)
+    return set() if torch.equal(before, save.logits) else {role.policy.name}
 
 
-DEEDS: dict[str, Callable[[Role, Deed, Path], bool]] = {
+DEEDS: dict[str, Callable[[Team, Deed, Path], set[str]]] = {
     "update": update,
     "update without signal": update_without_signal,
     "update without samples": update_without_samples,
     "sample": sample,
     "save": save,
     "load": load,
+    "swap": swap,
 }
 HISTORIES = st.lists(
     st.builds(Deed, st.sampled_from(sorted(DEEDS)), st.sampled_from(ROLES), st.integers(0, 3)),
@@ -177,26 +195,42 @@ HISTORIES = st.lists(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a deed did: the roles that it moved, and the networks that say something else."""
+
+    deed: Deed
+    moved: frozenset[str]
+    changed: frozenset[str]
+
+    @property
+    def is_right(self) -> bool:
+        """Nothing changed but what was moved, and an update with signal did move its role."""
+        # One without signal has a KL divergence alone, which at the start has no gradient.
+        must_move = self.deed.what == "update"
+        return self.changed <= self.moved and (not must_move or self.changed == {self.deed.role})
+
+
+def effects(present: Team, history: Sequence[Deed], folder: Path) -> list[Effect]:
+    """Does it all and looks at every network after each deed; every role can go on from there."""
+    found: list[Effect] = []
+    said = {name: logits(network) for name, network in present.watched.items()}
+    for deed in history:
+        moved = DEEDS[deed.what](present, deed, folder)
+        assert present.idle.update([], step=1, rate_factor=1.0).skipped
+        refuse_unsealed(present)
+        now = {name: logits(network) for name, network in present.watched.items()}
+        changed = {name for name, value in now.items() if not torch.equal(value, said[name])}
+        found.append(Effect(deed, frozenset(moved), frozenset(changed)))
+        said = now
+    return found
+
+
 def refuse_unsealed(present: Team) -> None:
     """Raises WeightsError unless every role could go on from here."""
     for role in present.roles.values():
         with role.policy.computing():
             pass
-
-
-def play(present: Team, history: Sequence[Deed], folder: Path) -> None:
-    """Does it all, and looks at every network after each deed."""
-    said = {name: logits(network) for name, network in present.watched.items()}
-    for deed in history:
-        moves = DEEDS[deed.what](present.roles[deed.role], deed, folder)
-        assert present.idle.update([], step=1, rate_factor=1.0).skipped
-        refuse_unsealed(present)
-        now = {name: logits(network) for name, network in present.watched.items()}
-        changed = {name for name, value in now.items() if not torch.equal(value, said[name])}
-        assert changed <= ({deed.role} if moves else set()), deed
-        # One without signal has a KL divergence alone, which at the start has no gradient.
-        assert changed == {deed.role} or deed.what != "update"
-        said = now
 
 
 @settings(max_examples=8, deadline=None)
@@ -208,7 +242,8 @@ def test_an_adapter_changes_only_when_it_is_updated_or_loaded(
     model = present.watched["coder"].model
     base = base_tensors(model)
     with tempfile.TemporaryDirectory() as folder:
-        play(present, history, Path(folder))
+        found = effects(present, history, Path(folder))
+    assert [effect for effect in found if not effect.is_right] == []
     left = base_tensors(model)
     assert [name for name, value in base.items() if not torch.equal(value, left[name])] == []
 
@@ -219,7 +254,8 @@ def test_a_model_changes_only_when_it_is_updated_or_loaded(
     history: list[Deed], dtype: torch.dtype
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        play(model_team(dtype), history, Path(folder))
+        found = effects(model_team(dtype), history, Path(folder))
+    assert [effect for effect in found if not effect.is_right] == []
 
 
 @pytest.mark.parametrize("make", [lora_team, model_team])
@@ -229,7 +265,10 @@ def test_every_kind_of_deed_touches_its_role_alone(
 ) -> None:
     whole = ("save", "update", "save", "sample", "update without signal", "update", "load", "load")
     history = [Deed(what, role, n) for n, what in enumerate(whole) for role in ROLES]
-    play(make(dtype), history, tmp_path)
+    found = effects(make(dtype), [*history, Deed("swap", "coder", 0)], tmp_path)
+    assert [effect for effect in found if not effect.is_right] == []
+    assert {e.deed.role for e in found if e.deed.what == "load" and e.changed} == set(ROLES)
+    assert found[-1].changed == set(ROLES)
 
 
 def trainer_logprobs(

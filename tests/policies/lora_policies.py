@@ -150,3 +150,27 @@ def named_base(layers: tuple[str, ...]) -> AdaptedBase:
     """A base whose linear layers bear these names."""
     torch.manual_seed(0)
     return AdaptedBase(NamedModel(NamedConfig(layers)), toy_tokenizer(WORDS), "named")
+
+
+def plain_logits(model: PreTrainedModel) -> Tensor:
+    """The logits of a plain model on the prompts."""
+    with torch.inference_mode():
+        return model.eval()(input_ids=torch.tensor(PROMPTS)).logits
+
+
+def values(adapter: Adapter) -> dict[str, Tensor]:
+    """A copy of an adapter's tensors."""
+    return {name: tensor.detach().clone() for name, tensor in adapter.tensors().items()}
+
+
+def equal(found: dict[str, Tensor], right: dict[str, Tensor]) -> bool:
+    """Whether names and bits agree."""
+    return found.keys() == right.keys() and all(torch.equal(found[n], right[n]) for n in right)
+
+
+def changed(before: dict[str, Tensor], model: PreTrainedModel) -> list[str]:
+    """The tensors of the base that are no longer what they were, whatever wraps them now."""
+    now = base_tensors(model)
+    return [name for name in before if not torch.equal(before[name], now[name])] + sorted(
+        now.keys() - before.keys()
+    )

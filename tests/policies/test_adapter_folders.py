@@ -10,19 +10,21 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from tests.policies.lora_policies import (
-    PROMPTS,
     add_filled,
     base_tensors,
+    changed,
+    equal,
     fill,
     logits,
     named_base,
+    plain_logits,
     plain_model,
     policy_on,
     requiring_gradients,
     toy_base,
+    values,
 )
 from torch import Tensor
-from transformers import PreTrainedModel
 
 from cotrain.core.aggregation import sequence_mean
 from cotrain.learning.forward import PACKED
@@ -30,37 +32,10 @@ from cotrain.learning.update import PolicyLearner, UpdateSettings
 from cotrain.policies.adapters import (
     ADAPTER_CONFIG,
     ADAPTER_FILE,
-    Adapter,
 )
 from cotrain.policies.weights import MasterWeights
 
 TRICKY_LAYERS = ("linear", "weight", "coder", "code", "lora", "model", "adapter_0", "keys", "1")
-
-
-def plain_logits(model: PreTrainedModel) -> Tensor:
-    with torch.inference_mode():
-        return model.eval()(input_ids=torch.tensor(PROMPTS)).logits
-
-
-def values(adapter: Adapter) -> dict[str, Tensor]:
-    """A copy of an adapter's tensors."""
-    return {name: tensor.detach().clone() for name, tensor in adapter.tensors().items()}
-
-
-def equal(found: dict[str, Tensor], right: dict[str, Tensor]) -> bool:
-    """Whether names and bits agree."""
-    return found.keys() == right.keys() and all(torch.equal(found[n], right[n]) for n in right)
-
-
-def changed(before: dict[str, Tensor], model: PreTrainedModel) -> list[str]:
-    """The tensors of the base that are no longer what they were, whatever wraps them now."""
-    now = base_tensors(model)
-    return [name for name in before if not torch.equal(before[name], now[name])] + sorted(
-        now.keys() - before.keys()
-    )
-
-
-# Which adapter computes
 
 
 @pytest.mark.parametrize(

@@ -13,16 +13,19 @@ from tests.policies.lora_policies import (
     adapted,
     add_filled,
     base_tensors,
+    changed,
+    equal,
     fill,
     identities,
     logits,
     lora_layers,
     lora_pair,
+    plain_logits,
     plain_model,
     requiring_gradients,
     toy_base,
+    values,
 )
-from torch import Tensor
 from transformers import PreTrainedModel
 
 from cotrain.core.episode import Reply
@@ -38,29 +41,6 @@ REQUEST = SampleRequest(PROMPTS[0], (1, 2, 3), Decoding(1.0, 8))
 
 def sampled(policy: CausalPolicy) -> tuple[Reply, ...]:
     return policy.sample([REQUEST])[0]
-
-
-def plain_logits(model: PreTrainedModel) -> Tensor:
-    with torch.inference_mode():
-        return model.eval()(input_ids=torch.tensor(PROMPTS)).logits
-
-
-def values(adapter: Adapter) -> dict[str, Tensor]:
-    """A copy of an adapter's tensors."""
-    return {name: tensor.detach().clone() for name, tensor in adapter.tensors().items()}
-
-
-def equal(found: dict[str, Tensor], right: dict[str, Tensor]) -> bool:
-    """Whether names and bits agree."""
-    return found.keys() == right.keys() and all(torch.equal(found[n], right[n]) for n in right)
-
-
-def changed(before: dict[str, Tensor], model: PreTrainedModel) -> list[str]:
-    """The tensors of the base that are no longer what they were, whatever wraps them now."""
-    now = base_tensors(model)
-    return [name for name in before if not torch.equal(before[name], now[name])] + sorted(
-        now.keys() - before.keys()
-    )
 
 
 # Which adapter computes

@@ -17,7 +17,7 @@ from cotrain.assembly.policy_plans import (
     refuse_unfit_starts,
 )
 from cotrain.assembly.resolving import resolved
-from cotrain.assembly.saved import SavedSamplers, checkpoint_of, saved_roles
+from cotrain.assembly.saved import SavedSamplers, checkpoint_of, config_here, saved_roles
 from cotrain.config import (
     Config,
     ConfigurationError,
@@ -190,12 +190,7 @@ def _baseline_state(name: str) -> SavedState:
 
 def _baseline(config: Config, name: str) -> Contender:
     folder, state = embedded_folder(name) or Path(name), _baseline_state(name)
-    shared = {
-        "evaluation": config.evaluation.model_dump(mode="json"),
-        "limits": config.limits.model_dump(mode="json"),
-        "model.threads": config.model.threads,
-    }
-    its_own = replaced(config_from_json(state.config), shared)
+    its_own = config_here(state, config)
     environment = build_environment(its_own)
     loader = SavedSamplers()
     saved = saved_roles(folder, state, its_own, environment)

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cotrain.assembly.policy_plans import SHARED
-from cotrain.assembly.saved import SavedPolicy, checkpoint_of, run_name
+from cotrain.assembly.saved import SavedPolicy, checkpoint_of, config_here, run_name
 from cotrain.config import (
     Config,
     ConfigurationError,
     Fault,
-    config_from_json,
-    replaced,
     show,
 )
 from cotrain.config.keys import nearest
@@ -131,11 +129,7 @@ def _named(role: str, reference: str, config: Config) -> SavedPolicy:
     if wanted not in known:
         allowed = f"has no policy {wanted or role}, allowed are {', '.join(known)}"
         raise _fault(role, reference, allowed, nearest(wanted or role, known))
-    here = {
-        "limits": config.limits.model_dump(mode="json"),
-        "model.threads": config.model.threads,
-    }
-    its_own = replaced(config_from_json(state.config), here)
+    its_own = config_here(state, config)
     return SavedPolicy(checkpoint, state, str(wanted), its_own, run_name(checkpoint))
 
 

@@ -8,8 +8,8 @@ import torch
 from transformers import PreTrainedModel
 
 from cotrain.assembly.networks import load_or_fault
-from cotrain.assembly.policy_plans import AdapterStart, PolicyPlan
-from cotrain.config import Config, ConfigurationError, Fault
+from cotrain.assembly.policy_plans import AdapterStart, PolicyPlan, unfit_start
+from cotrain.config import Config
 from cotrain.policies.adapters import (
     AdapterSettings,
     adapter_shapes,
@@ -86,8 +86,7 @@ def _sized_start(plan: PolicyPlan, folder: Path, model: PreTrainedModel) -> Size
             other = sorted(n for n in {*found, *shapes} if found.get(n) != shapes.get(n))
             raise ValueError(f"{folder} does not fit the model: {other[:5]} differ")
     except (ValueError, OSError) as error:
-        fault = Fault(f"team.roles.{plan.name}.model", f'"{folder}"', f"does not fit: {error}")
-        raise ConfigurationError([fault]) from error
+        raise unfit_start(plan.name, folder, error) from error
     return Sized(plan, model, parameters, _count(shapes), config.r)
 
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from cotrain.assembly.policy_plans import AdapterStart, PolicyPlan
+from cotrain.assembly.policy_plans import AdapterStart, PolicyPlan, unfit_start
 from cotrain.config import Config, ConfigurationError, Fault
 from cotrain.core.episode import Message
 from cotrain.policies.adapters import AdaptedBase, Adapter, AdapterSettings
@@ -133,5 +133,4 @@ def _adapter(base: AdaptedBase, plan: PolicyPlan, seed: int) -> Adapter:
     try:
         return base.load(folder)
     except (ValueError, OSError) as error:
-        fault = Fault(f"team.roles.{plan.name}.model", f'"{folder}"', f"does not fit: {error}")
-        raise ConfigurationError([fault]) from error
+        raise unfit_start(plan.name, folder, error) from error

@@ -111,6 +111,12 @@ def refuse_unfit_starts(config: Config, environment: Environment[Any]) -> None:
         raise ConfigurationError(faults)
 
 
+def unfit_start(policy: str, folder: Path, error: Exception) -> ConfigurationError:
+    """The one-line error for an adapter that a policy cannot start from."""
+    fault = Fault(f"team.roles.{policy}.model", f'"{folder}"', f"does not fit: {error}")
+    return ConfigurationError([fault])
+
+
 def base_of(config: Config, policy: str) -> tuple[str, str]:
     """The name of the base that this policy is on, and the key that gives it."""
     own = config.team.role(policy).model

@@ -8,7 +8,7 @@ from typing import Any
 from cotrain.assembly.networks import Bases, policy_on
 from cotrain.assembly.policies import scripted_sampler
 from cotrain.assembly.policy_plans import GENERAL_KEY, base_of, policy_of_role
-from cotrain.config import Config
+from cotrain.config import Config, config_from_json, replaced
 from cotrain.environments.base import Environment
 from cotrain.learning.scripted import saved_script
 from cotrain.policies.adapters import is_adapter_folder
@@ -56,6 +56,16 @@ def saved_roles(
             f"{', '.join(missing)}: its regime or its roles are others (team.policies)"
         )
     return {role: SavedPolicy(checkpoint, state, name, config) for role, name in of_role.items()}
+
+
+def config_here(state: SavedState, here: Config) -> Config:
+    """What a team was saved with, under the evaluation, limits and threads of another run."""
+    changes = {
+        "evaluation": here.evaluation.model_dump(mode="json"),
+        "limits": here.limits.model_dump(mode="json"),
+        "model.threads": here.model.threads,
+    }
+    return replaced(config_from_json(state.config), changes)
 
 
 def checkpoint_of(target: Path, step: int | None = None) -> Path:

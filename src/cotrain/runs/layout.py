@@ -9,8 +9,8 @@ RUN/
   episodes/step_000012.jsonl.gz
   checkpoints/step_000012/
     COMPLETE         the list of its files, written last
-    state.json       progress, policy versions, configuration
-    policies/NAME/   float32 masters as a Hugging Face folder
+    state.json       progress, policy versions, bases, configuration
+    policies/NAME/   float32 masters as a Hugging Face or PEFT folder
     optimizers/NAME/ moments
   .lock              held by the process that writes
 """
