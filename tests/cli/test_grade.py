@@ -113,7 +113,7 @@ def test_a_kind_of_later_versions_is_refused_by_name(tmp_path: Path, kind: str) 
     found = call("grade", kind, tmp_path / "cases.json")
     assert found.code == 2
     assert found.lines == [
-        f'KIND = "{kind}": not available in this version, allowed are moves, advantage'
+        f'KIND = "{kind}": not available in this version, allowed are moves, answer, code, advantage'
     ]
 
 

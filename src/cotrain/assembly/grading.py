@@ -4,21 +4,23 @@ A case is an object with an `id` and the fields of its kind:
 
     advantage   rewards (null is unscored), and if need be estimator and ddof -> one number a member
     moves       reply -> the moves read from it, or null
+    answer      reply -> the text of the last answer tag, or null
+    code        reply -> the program in it, or null
 
 No case stops the others: the value of one that cannot be graded is `"error"`, with a reason.
 """
 
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias, cast
+from typing import cast
 
+from cotrain.assembly.graders.base import Case, CaseError, Grader, shown
+from cotrain.assembly.graders.estimators import grade_advantage
+from cotrain.assembly.graders.replies import grade_answer, grade_code, grade_moves
 from cotrain.config import ConfigurationError, Fault, nearest, show
-from cotrain.core.advantages import ESTIMATORS, group_advantages
-from cotrain.environments.parsing import parse_moves
 
 KINDS = (
     "math",
@@ -35,13 +37,6 @@ KINDS = (
 """Every kind that there is a name for; `GRADERS` holds those of this version."""
 
 ERROR = "error"
-
-Case: TypeAlias = Mapping[str, Any]
-Grader: TypeAlias = Callable[[Case], object]
-
-
-class CaseError(ValueError):
-    """Why a case cannot be graded: the field, what it holds and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +59,7 @@ def grader_of(kind: str) -> Grader:
     >>> grader_of("mvoes")
     Traceback (most recent call last):
     cotrain.config.faults.ConfigurationError: KIND = "mvoes": unknown kind, allowed are moves, \
-advantage; nearest known: moves
+answer, code, advantage; nearest known: moves
     """
     if kind in GRADERS:
         return GRADERS[kind]
@@ -86,7 +81,7 @@ def read_cases(path: Path) -> list[object]:
     except (ValueError, RecursionError) as error:
         raise _unreadable(path, f"must be a JSON file: {error}") from error
     if not isinstance(cases, list):
-        raise _unreadable(path, f"must hold a JSON list of cases, got {_shown(cases)}")
+        raise _unreadable(path, f"must hold a JSON list of cases, got {shown(cases)}")
     return cast("list[object]", cases)
 
 
@@ -107,12 +102,12 @@ def grade(kind: str, cases: Sequence[object]) -> list[Graded]:
 def _graded(kind: str, grader: Grader, case: object) -> Graded:
     identifier = cast("Case", case).get("id") if isinstance(case, Mapping) else None
     if isinstance(identifier, bool) or not isinstance(identifier, str | int):
-        reason = f"a case must be an object whose id is a text or a whole number: {_shown(case)}"
+        reason = f"a case must be an object whose id is a text or a whole number: {shown(case)}"
         return Graded(None, ERROR, reason)
     case = cast("Case", case)
     try:
         if case.get("kind", kind) != kind:
-            raise CaseError(f"kind is {_shown(case['kind'])}, and {kind} is graded")
+            raise CaseError(f"kind is {shown(case['kind'])}, and {kind} is graded")
         return Graded(identifier, grader(case))
     except CaseError as error:
         return Graded(identifier, ERROR, str(error))
@@ -120,52 +115,16 @@ def _graded(kind: str, grader: Grader, case: object) -> Graded:
         return Graded(identifier, ERROR, f"{type(error).__name__}: {error}")
 
 
-def _advantages(case: Case) -> list[float]:
-    rewards = _rewards(case)
-    name = case.get("estimator", "normalised")
-    if not isinstance(name, str) or name not in ESTIMATORS:
-        allowed = f"allowed are {', '.join(ESTIMATORS)}"
-        raise CaseError(f"estimator is {_shown(name)}: {allowed}")
-    if case.get("ddof", 1) != 1:
-        raise CaseError(f"ddof is {_shown(case['ddof'])}: this version divides by n - 1, ddof 1")
-    advantages = group_advantages(rewards, ESTIMATORS[name])
-    values = [0.0 if advantage is None else advantage for advantage in advantages]
-    if not all(map(math.isfinite, values)):
-        raise CaseError("the rewards are too large: their advantages are no finite numbers")
-    return values
-
-
-def _rewards(case: Case) -> list[float | None]:
-    """The rewards as floats; None for null and for what is not finite, which is unscored."""
-    allowed = "it must be a list of numbers and nulls"
-    rewards = _field(case, "rewards", list, allowed)
-    for reward in rewards:
-        if isinstance(reward, bool) or not isinstance(reward, int | float | None):
-            raise CaseError(f"rewards holds {_shown(reward)}: {allowed}")
-    return [None if r is None or not math.isfinite(r) else float(r) for r in rewards]
-
-
-def _moves(case: Case) -> list[str] | None:
-    moves = parse_moves(_field(case, "reply", str, "it must be a text"))
-    return None if moves is None else list(moves)
-
-
-def _field(case: Case, name: str, kind: type[Any], allowed: str) -> Any:
-    if name not in case:
-        raise CaseError(f"{name} is missing: {allowed}")
-    if not isinstance(case[name], kind):
-        raise CaseError(f"{name} is {_shown(case[name])}: {allowed}")
-    return case[name]
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def _unreadable(path: Path, allowed: str) -> ConfigurationError:
     return ConfigurationError([Fault("CASES.json", show(str(path)), allowed)])
 
 
-GRADERS: Mapping[str, Grader] = MappingProxyType({"advantage": _advantages, "moves": _moves})
+GRADERS: Mapping[str, Grader] = MappingProxyType(
+    {
+        "moves": grade_moves,
+        "answer": grade_answer,
+        "code": grade_code,
+        "advantage": grade_advantage,
+    }
+)
 """The graders of this version, by kind."""

@@ -77,6 +77,17 @@ class Judged:
     evidence: tuple[Evidence, ...] = ()
 
 
+class UndecidedError(Exception):
+    """Raised by what answers a request when it cannot tell: the candidate's status is `unknown`."""
+
+
+class ServiceLostError(RuntimeError):
+    """What answers requests is gone and cannot come back: the run stops, and loses nothing.
+
+    The message says what is missing and what to install or to change.
+    """
+
+
 @dataclass(frozen=True)
 class NoOptions:
     """The options of an environment that has none."""
@@ -94,6 +105,8 @@ class Environment(ABC, Generic[State]):
     roles: tuple[Role, ...]
     handlers: ClassVar[Mapping[str, Callable[[Request], Json]]] = {}
     """What answers this environment's own kinds of request; called in workers, time-limited."""
+    services: tuple[str, ...] = ()
+    """The kinds of request that the program itself answers for this environment (`requests.py`)."""
     settle: Callable[[Episode], Mapping[tuple[str, int], float]] | None = None
     """Credit that needs later turns, `(agent, turn) -> reward`, of turns in which the agent acted.
 

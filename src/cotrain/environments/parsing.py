@@ -19,6 +19,8 @@ _MOVE_OF = {
     **{name[0].lower(): name for name in MOVES},
     **dict(zip("↑↓←→⬆⬇⬅➡^v<>", MOVES * 3, strict=True)),
 }
+_FENCE = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([\w+-]*)[^\n]*$", re.MULTILINE)
+_PYTHON = ("python", "python3", "py")
 _ARROW = re.compile("([↑↓←→⬆⬇⬅➡^<>])")
 _RIGHT_ARROWS = ("→", "➡")
 _WORDS_BETWEEN_ARROWS = re.compile(r"\s*[a-z]+(?:\s*[→➡]\s*[a-z]+)+\s*", re.IGNORECASE)
@@ -97,6 +99,38 @@ def parse_moves(reply: str) -> tuple[str, ...] | None:
     """
     read = (_moves_of_answer(answer) for answer in reversed(answers(reply)))
     return next((moves for moves in read if moves), None)
+
+
+def parse_code(reply: str) -> str | None:
+    """The program of a reply: its last fenced block, without a trailing newline, or None.
+
+    Blocks marked as Python come before others; an unclosed fence runs to the end of the reply; what
+    stands in thinking is none. A block without a word in it is none.
+
+    >>> parse_code("Try:\\n```python\\nprint(1)\\n```\\nor\\n```py\\nprint(2)")
+    'print(2)'
+    >>> parse_code("print(1)") is None
+    True
+    """
+    found = [(language, code) for language, code in _blocks(hide_thinking(reply)) if code.strip()]
+    python = [code for language, code in found if language in _PYTHON]
+    codes = python or [code for _, code in found]
+    return codes[-1].rstrip("\n") if codes else None
+
+
+def _blocks(text: str) -> list[tuple[str, str]]:
+    """The fenced blocks of a text as language and content."""
+    blocks: list[tuple[str, str]] = []
+    opened: re.Match[str] | None = None
+    for fence in _FENCE.finditer(text):
+        if opened is None:
+            opened = fence
+        elif fence[1].startswith(opened[1]) and not fence[2]:
+            blocks.append((opened[2].lower(), text[opened.end() + 1 : fence.start()]))
+            opened = None
+    if opened is not None:
+        blocks.append((opened[2].lower(), text[opened.end() + 1 :]))
+    return blocks
 
 
 def format_moves(moves: Sequence[str]) -> str:

@@ -1,0 +1,1 @@
+"""What `cotrain grade` decides, one module a family of kinds; each grader takes one case."""

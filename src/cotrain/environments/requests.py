@@ -1,0 +1,69 @@
+"""The requests that the program itself answers, and the form of each answer.
+
+An environment names the kinds it may ask for in `services`; rules make requests with the functions
+below and read the answers as data. Programs run in the sandbox, within its limits; what they do is
+an answer, never a failure. Expected results stay with the rules: no request holds them, except the
+code of a `check`, which runs in a process that the program under test cannot reach.
+"""
+
+from collections.abc import Sequence
+
+from cotrain.core.episode import Request
+
+PROGRAM = "program"
+CALLS = "calls"
+CHECK = "check"
+MATHS = "maths"
+VERIFY = "verify"
+
+SANDBOXED = (PROGRAM, CALLS, CHECK)
+"""The kinds that run code which a model wrote."""
+
+
+def program_request(source: str, inputs: Sequence[str]) -> Request:
+    """One Python program, run once for each standard input, each time in a fresh process.
+
+    Answer: one mapping an input, in order, with `status` (`"finished"`: exit code 0; `"failed"`:
+    another exit code or a signal; `"timeout"`; `"output"`: more output than is allowed; `"memory"`;
+    `"not run"`: an earlier input ran into the time limit), `stdout`, `stderr` (its end) and
+    `exit_code` (None where there is none).
+
+    >>> program_request("print(input())", ["4"])["inputs"]
+    ('4',)
+    """
+    return Request.of(PROGRAM, source=source, inputs=tuple(inputs))
+
+
+def calls_request(source: str, function: str, arguments: Sequence[str]) -> Request:
+    """One function of a program, called once for each JSON list of arguments, in fresh processes.
+
+    `function` may be a method of `class Solution`. Answer: as for `program_request`, one mapping a
+    call, with `value` beside the others: the returned value as JSON text (tuples and sets as
+    lists), None where nothing was returned that has such a form.
+
+    >>> calls_request("def f(a, b): return a + b", "f", ["[1, 2]"])["function"]
+    'f'
+    """
+    return Request.of(CALLS, source=source, function=function, arguments=tuple(arguments))
+
+
+def check_request(source: str, function: str, preamble: str, check: str) -> Request:
+    """Test code `check(candidate)`, run against a function of a program in another process.
+
+    `preamble` is run before `check` (imports and functions that the test code uses). The program
+    sees arguments of calls alone, and what it returns is turned into plain data. Answer: one
+    mapping with `status` as above and `passed`.
+
+    >>> check_request("def f(): return 1", "f", "", "def check(f): assert f() == 1").kind
+    'check'
+    """
+    return Request.of(CHECK, source=source, function=function, preamble=preamble, check=check)
+
+
+def maths_request(gold: str, reply: str) -> Request:
+    """Whether the answer that a reply gives equals the gold answer. Answer: true or false.
+
+    >>> maths_request("5", "It is \\\\boxed{5}.")["gold"]
+    '5'
+    """
+    return Request.of(MATHS, gold=gold, reply=reply)
