@@ -11,7 +11,7 @@ MAX_ANSWER_CHARACTERS = 4000
 _MAX_BETWEEN = 40
 _MAX_STATEMENT = 2000
 
-_BOX = re.compile(r"\\f?boxed\s*")
+_BOX = re.compile(r"\\(?:boxed|fbox)\s*")
 _BARE_BOX = re.compile(r"-?\d+(?:\.\d+)?|[A-Za-z](?![A-Za-z])")
 _BETWEEN = re.compile(
     r"[\s$,;&)]*(?:\\text\{)?\s*(?:and|or|,|;|&)\s*\}?[\s$,;]*(?:\\quad)?\s*"

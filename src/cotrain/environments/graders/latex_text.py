@@ -53,7 +53,7 @@ _UNICODE_TABLE = str.maketrans(_UNICODE)
 _SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
-        (r"\\f?boxed\s*(?=\{)", ""),
+        (r"\\(?:boxed|fbox)\s*(?=\{)", ""),
         (r"\\(?:left|right|middle)(?![A-Za-z])\.?", ""),
         (r"\\(?:big|Big|bigg|Bigg)[lrm]?(?![A-Za-z])", ""),
         (r"\\(?:displaystyle|textstyle|limits|nolimits|rm|bf|it)(?![A-Za-z])", ""),
