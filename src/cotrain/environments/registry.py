@@ -77,7 +77,7 @@ def make_environment(
     >>> make_environment("plan_path", {"size": 6}, {"planer": "Plan."})
     Traceback (most recent call last):
     cotrain.config.faults.ConfigurationError: team.roles.planer: plan_path has no such role, \
-allowed are proposer, planner, solo, drafter, answerer; nearest known: planner
+allowed are proposer, tool, planner, solo, drafter, answerer; nearest known: planner
     """
     environment_class = load_environment_class(name)
     options_class: type[Any] = environment_class.Options
