@@ -1,10 +1,10 @@
 """The team of the games with moves: who proposes and who decides, and what a reply of each says.
 
-    tools = "none"     proposer, then planner       moves in an answer tag from both
-    tools = "code"     tool, then planner           the tool's program prints its moves
-    single = "plain"   solo                         one policy that plays at once
-    single = "draft"   drafter, then answerer       one policy that proposes, then decides
-    only = ROLE        that role alone; its moves are played, also a proposer's
+tools = "none"     proposer, then planner       moves in an answer tag from both
+tools = "code"     tool, then planner           the tool's program prints its moves
+single = "plain"   solo                         one policy that plays at once
+single = "draft"   drafter, then answerer       one policy that proposes, then decides
+only = ROLE        that role alone; its moves are played, also a proposer's
 """
 
 from collections.abc import Callable, Mapping, Sequence

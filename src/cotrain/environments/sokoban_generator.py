@@ -37,9 +37,7 @@ def draw_room(
     return room if _takes(room, min_moves) else None
 
 
-def _pull(
-    floor: int, player: int, boxes: int, width: int, generator: Random
-) -> tuple[int, int]:
+def _pull(floor: int, player: int, boxes: int, width: int, generator: Random) -> tuple[int, int]:
     """Player and boxes after a pull drawn from all that can be reached; unchanged without one."""
     free = floor & ~boxes
     region = reach(free, player, width)
