@@ -250,9 +250,9 @@ class Sokoban(Environment[State]):
         lists += [list(solution[:n]) for n in range(1, len(solution) + 1)]
         for move, back in zip(MOVES, ("Down", "Up", "Right", "Left"), strict=True):
             lists += [[move, back] * n + list(solution) for n in (1, 20)]
-            lists += [[*solution[:n], *[move, back] * 3] for n in range(1, len(solution))]
-            lists += [[move] * 500, [*solution, *[move] * 500], [*[move] * 9, *solution]]
-        lists += [generator.choices(MOVES, k=generator.randint(3, 30)) for _ in range(40)]
+            lists += [[*solution[:-1], *[move, back] * 3], [move] * 500]
+            lists += [[*solution, *[move] * 500], [*[move] * 9, *solution]]
+        lists += [generator.choices(MOVES, k=generator.randint(3, 30)) for _ in range(30)]
         return attempts_of(agent, lists, self.view, generator)
 
     def _own(self, agent: str, state: State, result: Result) -> tuple[Part, ...]:

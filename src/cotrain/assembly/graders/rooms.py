@@ -1,4 +1,4 @@
-"""Grades boards of the games: a Sokoban room to its shortest solution, a grid to paths and walks."""
+"""Grades boards of the games: a Sokoban room by a shortest solution, a grid by paths and walks."""
 
 import json
 from typing import cast
