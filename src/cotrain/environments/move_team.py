@@ -50,16 +50,24 @@ class Variant(Protocol):
     """The options that say who plays, and what they read."""
 
     @property
-    def view(self) -> Literal["text", "compact"]: ...  # noqa: D102 - options say what each is
+    def view(self) -> Literal["text", "compact"]:
+        """How prompts are written."""
+        ...
 
     @property
-    def tools(self) -> Literal["none", "code"]: ...  # noqa: D102
+    def tools(self) -> Literal["none", "code"]:
+        """Whether a program proposes in the team."""
+        ...
 
     @property
-    def single(self) -> Literal["plain", "draft"] | None: ...  # noqa: D102
+    def single(self) -> Literal["plain", "draft"] | None:
+        """The variant of one policy, if it is played."""
+        ...
 
     @property
-    def only(self) -> str | None: ...  # noqa: D102
+    def only(self) -> str | None:
+        """The one role that plays, if there is one."""
+        ...
 
 
 def team_roles(propose: str, program: str, decide: str, alone: str) -> dict[str, Role]:
