@@ -4,7 +4,7 @@ A source is one of the published sets (`humaneval`, `mbpp`, `apps`, `code_contes
 `livecodebench`), read from the Hub; one of these with another place (`apps:/data/apps`); or a file,
 folder or Hub data set of records in the plain form (`coding_records.py`).
 
-A problem whose words also occur among the training problems is no test: it is left out and counted.
+A problem whose text also occurs among the training problems is no test: it is left out and counted.
 """
 
 from collections import Counter
@@ -57,9 +57,7 @@ FORMS: Mapping[str, Form] = MappingProxyType(
             mbpp_problem,
         ),
         "apps": Form("codeparrot/apps", ("train*.jsonl", "test*.jsonl"), apps_problem),
-        "code_contests": Form(
-            "deepmind/code_contests", ("data/*.parquet",), code_contests_problem
-        ),
+        "code_contests": Form("deepmind/code_contests", ("data/*.parquet",), code_contests_problem),
         "livecodebench": Form(
             "livecodebench/code_generation_lite", ("test*.jsonl",), livecodebench_problem
         ),
@@ -67,9 +65,7 @@ FORMS: Mapping[str, Form] = MappingProxyType(
 )
 """The published sets by name."""
 
-PLAIN = Form(
-    "", ("*.jsonl", "*.jsonl.gz", "*.json", "*.parquet", "data/*.parquet"), problem_of
-)
+PLAIN = Form("", ("*.jsonl", "*.jsonl.gz", "*.json", "*.parquet", "data/*.parquet"), problem_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +109,7 @@ class Problems:
 def load_problems(sources: Sources) -> Problems:
     """Reads the problems. Raises ConfigurationError for what cannot be read, with file and line.
 
-    A source without training problems of its own is split by the hash of its words: eight parts of
+    A source without training problems of its own is split by the hash of its text: eight parts of
     ten for training, one each for validation and test. One that has them, and no validation, gives
     a tenth of them to validation.
     """
@@ -175,9 +171,7 @@ def _with_splits(problems: list[Problem], hashed: Callable[[Problem], str]) -> l
         return [replace(one, split=hashed(one)) for one in problems]
     if "validation" in published:
         return [replace(one, split=one.split or hashed(one)) for one in problems]
-    return [
-        one if one.split == "test" else replace(one, split=_two_ways(one)) for one in problems
-    ]
+    return [one if one.split == "test" else replace(one, split=_two_ways(one)) for one in problems]
 
 
 def _three_ways(problem: Problem) -> str:
@@ -197,5 +191,5 @@ def _tests_of(problems: list[Problem]) -> list[Problem]:
 
 
 def _unseen(problems: Iterable[Problem], seen: Iterable[Problem]) -> list[Problem]:
-    words = {problem.text_digest for problem in seen}
-    return [problem for problem in problems if problem.text_digest not in words]
+    texts = {problem.text_digest for problem in seen}
+    return [problem for problem in problems if problem.text_digest not in texts]

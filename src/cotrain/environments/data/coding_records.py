@@ -13,7 +13,6 @@ every program), `source`, `split`.
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -77,13 +76,12 @@ class Problem:
 
     @property
     def text_digest(self) -> str:
-        """The hash of the words of the prompt, so that a copy laid out otherwise has the same one.
+        """The hash of the prompt without blanks and case, so that a copy laid out otherwise has it.
 
-        >>> Problem("a", "Print  a+b.").text_digest == Problem("b", "print a + b\\\\n").text_digest
+        >>> Problem("a", "Print  a+b.").text_digest == Problem("b", "print a + b.").text_digest
         True
         """
-        words = re.findall(r"\w+", self.prompt.casefold())
-        text = " ".join(words).encode("utf-8", "backslashreplace")
+        text = "".join(self.prompt.casefold().split()).encode("utf-8", "backslashreplace")
         return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 

@@ -39,4 +39,4 @@ def text_of_pickle(encoded: str) -> str:
     if others or len(texts) != 1:
         held = f"{len(texts)} texts" + f" and {', '.join(others)}" * bool(others)
         raise UnreadableTextError(f"its pickle must hold one text and nothing else, it has {held}")
-    return texts[0]
+    return str(texts[0])

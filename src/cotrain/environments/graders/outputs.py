@@ -16,6 +16,7 @@ from typing import cast
 from cotrain.core.episode import Json
 
 TOLERANCE = 1e-6
+MAX_INT_DIGITS = 4_000
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -61,14 +62,10 @@ def same_token(printed: str, expected: str) -> bool:
         return False
     if printed == expected:
         return True
-    if not (_NUMBER.fullmatch(printed) and _NUMBER.fullmatch(expected)):
+    whole = [bool(_WHOLE.fullmatch(token)) for token in (printed, expected)]
+    if all(whole) or not (_is_finite(printed) and _is_finite(expected)):
         return False
-    whole = [token for token in (printed, expected) if _WHOLE.fullmatch(token)]
-    if len(whole) == 2:
-        return False
-    if not math.isfinite(float(printed)) or not math.isfinite(float(expected)):
-        return False
-    if whole:
+    if any(whole):
         apart = _EXACT.subtract(Decimal(printed), Decimal(expected))
         return abs(apart) <= Decimal(str(TOLERANCE))
     return math.isclose(float(printed), float(expected), rel_tol=TOLERANCE, abs_tol=TOLERANCE)
@@ -109,8 +106,8 @@ def value_matches(returned: str | None, allowed: Sequence[str]) -> bool:
     if returned is None:
         return False
     try:
-        value = json.loads(returned)
-        return any(same_value(value, json.loads(text)) for text in allowed)
+        value = json.loads(returned, parse_int=_whole)
+        return any(same_value(value, json.loads(text, parse_int=_whole)) for text in allowed)
     except (ValueError, RecursionError):
         return False
 
@@ -167,6 +164,16 @@ def _lines(text: str) -> list[list[str]]:
     while lines and not lines[-1]:
         lines.pop()
     return lines
+
+
+def _is_finite(token: str) -> bool:
+    """Whether a token is a number, and one that a float can hold."""
+    return _NUMBER.fullmatch(token) is not None and math.isfinite(float(token))
+
+
+def _whole(digits: str) -> int | Decimal:
+    """A whole number of any length: Python refuses to read very long ones as an int."""
+    return int(digits) if len(digits) <= MAX_INT_DIGITS else Decimal(digits)
 
 
 def _same_line(printed: Sequence[str], expected: Sequence[str]) -> bool:
