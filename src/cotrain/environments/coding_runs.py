@@ -4,6 +4,7 @@ The rules of `coding.py` make requests with this module and read the answers wit
 outputs are compared here; no request holds them.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
@@ -142,7 +143,7 @@ def with_starter(problem: Problem, program: str) -> str:
 def failures(problem: Problem, pairs: Iterable[tuple[Run, Case]]) -> tuple[Failure, ...]:
     """The cases that a run does not get right, as agents may read them."""
     return tuple(
-        Failure(case.input, case.output, _in_words(problem, run))
+        Failure(input_in_words(problem, case), case.output, _in_words(problem, run))
         for run, case in pairs
         if not is_right(problem, run, case)
     )
@@ -169,6 +170,13 @@ def is_known(problem: Problem, test: Case) -> bool:
 def runs_of(evidence: Sequence[Evidence]) -> list[Run]:
     """The runs of one answered request; none where nothing was asked."""
     return _runs(evidence[0]) if evidence else []
+
+
+def input_in_words(problem: Problem, case: Case) -> str:
+    """The input of a test in the form in which agents write it: arguments one a line."""
+    if not problem.function:
+        return case.input
+    return "\n".join(json.dumps(argument) for argument in json.loads(case.input))
 
 
 def cut(text: str) -> str:

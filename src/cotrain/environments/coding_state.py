@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from cotrain.core.seeds import derive_seed
-from cotrain.environments.coding_runs import Failure, Verdict, cut
+from cotrain.environments.coding_runs import Failure, Verdict, cut, input_in_words
 from cotrain.environments.data.coding_records import Case, Problem
 from cotrain.environments.graders.outputs import arguments_of, normalised
 from cotrain.environments.parsing import hide_thinking
@@ -142,10 +142,8 @@ def parse_test(problem: Problem, reply: str) -> Case | None:
 
 def reply_with_test(problem: Problem, test: Case) -> str:
     """A reply that states this test, in the form that is asked for."""
-    given = test.input
-    if problem.function:
-        given = "\n".join(json.dumps(argument) for argument in json.loads(test.input))
-    return f"<input>\n{given.rstrip()}\n</input>\n<output>\n{test.output.rstrip()}\n</output>"
+    given = input_in_words(problem, test).rstrip()
+    return f"<input>\n{given}\n</input>\n<output>\n{test.output.rstrip()}\n</output>"
 
 
 def reply_with_program(source: str) -> str:
@@ -159,8 +157,8 @@ def state_in_words(state: State) -> str:
     if state.program:
         sections.append(f"The program so far:\n```python\n{state.program}\n```")
     if state.test is not None:
-        shown = f"Input:\n{cut(state.test.input)}\nExpected:\n{cut(state.test.output)}"
-        sections.append(f"The test so far:\n{shown}")
+        given = cut(input_in_words(state.problem, state.test))
+        sections.append(f"The test so far:\nInput:\n{given}\nExpected:\n{cut(state.test.output)}")
     if state.passes or state.known_failures:
         sections.append(results_in_words(state.known_failures))
     return "\n\n".join(sections)

@@ -3,7 +3,7 @@
 import atexit
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from cotrain.assembly.graders.base import Case, CaseError, field_of, shown
 from cotrain.core.episode import Evidence, Request
@@ -72,4 +72,4 @@ def _sandbox() -> Sandbox:
     except ServiceLostError as error:
         raise CaseError(str(error)) from error
     atexit.register(sandbox.close)
-    return cast("Sandbox", sandbox)
+    return sandbox
