@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
-from typing import cast
+from typing import Any, cast
 
 from cotrain.core.episode import Json
 
@@ -135,7 +135,7 @@ def arguments_of(text: str) -> list[Json]:
     return found
 
 
-def expected_values(outputs: Sequence[Json]) -> list[tuple[str, ...]]:
+def expected_values(outputs: Sequence[Any]) -> list[tuple[str, ...]]:
     """For each expected value of a problem the JSON texts that are right.
 
     Where every one of them is a list of one item, the item alone is right as well: a published
