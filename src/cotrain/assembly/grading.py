@@ -3,6 +3,7 @@
 A case is an object with an `id` and the fields of its kind:
 
     advantage   rewards (null is unscored), and if need be estimator and ddof -> one number a member
+    program     program, and tests or fn_name, inputs and outputs -> "pass" or "fail"
     moves       reply -> the moves read from it, or null
     answer      reply -> the text of the last answer tag, or null
     code        reply -> the program in it, or null
@@ -21,6 +22,7 @@ from typing import cast
 
 from cotrain.assembly.graders.base import Case, CaseError, Grader, shown
 from cotrain.assembly.graders.estimators import grade_advantage
+from cotrain.assembly.graders.programs import grade_program
 from cotrain.assembly.graders.replies import grade_answer, grade_code, grade_moves
 from cotrain.assembly.graders.rooms import grade_grid, grade_sokoban
 from cotrain.config import ConfigurationError, Fault, nearest, show
@@ -61,8 +63,8 @@ def grader_of(kind: str) -> Grader:
 
     >>> grader_of("mvoes")
     Traceback (most recent call last):
-    cotrain.config.faults.ConfigurationError: KIND = "mvoes": unknown kind, allowed are moves, \
-answer, code, sokoban, grid, advantage; nearest known: moves
+    cotrain.config.faults.ConfigurationError: KIND = "mvoes": unknown kind, allowed are \
+program, moves, answer, code, sokoban, grid, advantage; nearest known: moves
     """
     if kind in GRADERS:
         return GRADERS[kind]
@@ -124,6 +126,7 @@ def _unreadable(path: Path, allowed: str) -> ConfigurationError:
 
 GRADERS: Mapping[str, Grader] = MappingProxyType(
     {
+        "program": grade_program,
         "moves": grade_moves,
         "answer": grade_answer,
         "code": grade_code,
