@@ -18,7 +18,7 @@ from typing import TypeVar
 from cotrain.environments.sandbox.base import Limits, Run, check_arguments
 from cotrain.environments.sandbox.bubblewrap import launch
 from cotrain.environments.sandbox.results import run_of, with_value, with_verdict
-from cotrain.environments.sandbox.streams import Streams
+from cotrain.environments.sandbox.streams import RESULTS, Streams
 from cotrain.environments.sandbox.worker import Worker, WorkerLostError
 
 Answer = TypeVar("Answer")
@@ -154,7 +154,7 @@ class BubblewrapSandbox:
         `line`, where given, becomes the job's descriptor after those, and is closed here.
         """
         worker = slot.worker(TEST if job["kind"] == "test" else PROGRAM)
-        streams = Streams(stdin, self._limits.output_bytes, num_results=job["kind"] != "program")
+        streams = Streams(stdin, self._limits.output_bytes, RESULTS[job["kind"]])
         try:
             if line is not None:
                 streams.theirs.append(line.detach())
@@ -166,7 +166,7 @@ class BubblewrapSandbox:
                 worker.stop()
             exit_code, excessive = worker.ended()
             run = run_of(outcome, exit_code, excessive, streams)
-            return run, streams.output(2) if job["kind"] != "program" else b""
+            return run, streams.result()
         finally:
             streams.close()
 
