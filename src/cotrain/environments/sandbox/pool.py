@@ -22,7 +22,8 @@ from cotrain.environments.sandbox.streams import RESULTS, Streams
 from cotrain.environments.sandbox.worker import Worker, WorkerLostError
 
 Answer = TypeVar("Answer")
-PROGRAM, TEST = "program", "test"
+PURPOSES = PROGRAM, TEST = "program", "test"
+Launch = Callable[[int, socket.socket, Limits], "subprocess.Popen[bytes]"]
 LOST_TWICE = "the process that runs programs ended twice"
 
 
@@ -45,8 +46,8 @@ class Slot:
             self._workers.popitem()[1].close()
 
     def tidy(self) -> None:
-        """Ends those that serve one program only."""
-        for purpose in [p for p, worker in self._workers.items() if not worker.nested]:
+        """Ends those that have served and serve once only."""
+        for purpose in [p for p, worker in self._workers.items() if worker.spent]:
             self._workers.pop(purpose).close()
 
     def forget(self) -> None:
@@ -58,15 +59,17 @@ class Slot:
 class BubblewrapSandbox:
     """Runs each program in a fresh process, in namespaces of its own (`base.Sandbox`).
 
-    Raises SandboxUnavailableError where bubblewrap cannot do that here, at once or later.
+    Raises SandboxUnavailableError where bubblewrap cannot do that here, at once or later. `launch`
+    starts a sandbox of a slot.
     `nested_refusal` is the kernel's reason where a whole sandbox must be started for each program.
     """
 
     kind = "bubblewrap"
 
-    def __init__(self, workers: int, limits: Limits) -> None:
+    def __init__(self, workers: int, limits: Limits, launch: Launch = launch) -> None:
         self._num_workers = workers
         self._limits = limits
+        self._launch = launch
         self._closed = False
         self._furnish()
         _OPEN.add(self)
@@ -112,13 +115,11 @@ class BubblewrapSandbox:
 
     def _starter(self, number: int) -> Callable[[str], Worker]:
         def start(purpose: str) -> Worker:
-            place = 2 * number + (purpose == TEST)
-            return Worker(lambda line: self._launch(place, line))
+            place = 2 * number + PURPOSES.index(purpose)
+            submit, launch, limits = self._launcher.submit, self._launch, self._limits
+            return Worker(lambda line: submit(launch, place, line, limits).result())
 
         return start
-
-    def _launch(self, place: int, line: socket.socket) -> "subprocess.Popen[bytes]":
-        return self._launcher.submit(launch, place, line, self._limits).result()
 
     def _tried(self, work: Callable[[Slot], Run]) -> Run:
         """Once more on a fresh sandbox where one was lost; a program that costs two has failed."""

@@ -7,6 +7,7 @@ of a call or of a check; for a candidate, it is the line to the test code, which
 
 import json
 import os
+import site
 import socket
 import sys
 from types import ModuleType
@@ -33,6 +34,8 @@ def perform(job: dict[str, Any]) -> NoReturn:
     """Does the job and ends the process as an interpreter ends."""
     sys.argv = [FILE]
     sys.path.insert(0, os.getcwd())
+    for give in (site.setquit, site.setcopyright, site.sethelper):  # `exit()` and its like
+        give()
     sys.setrecursionlimit(sys.getrecursionlimit() + frames_below())
     do, module = KINDS[job["kind"]]
     run_to_end(lambda: do(job), module)
