@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -23,7 +23,13 @@ PROGRAM = "bwrap"
 INSIDE = Path(__file__).parent / "inside"
 INSIDE_THERE = "/sandbox/inside"
 ENVIRONMENT: Mapping[str, str] = MappingProxyType(
-    {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TMPDIR": "/tmp", "PYTHONHASHSEED": "0"}
+    {
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "TMPDIR": "/tmp",
+        "PYTHONHASHSEED": "0",
+        "MALLOC_ARENA_MAX": "2",  # else every thread reserves address space, which is limited
+    }
 )
 SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/usr/bin", "/usr/lib", "/usr/lib32",
           "/usr/lib64", "/usr/share/zoneinfo", "/nix/store", "/etc/ld.so.cache")  # fmt: skip
@@ -50,22 +56,52 @@ def refuse_without_bubblewrap() -> None:
         )
 
 
-def launch(slot: int, control: socket.socket, limits: Limits) -> "subprocess.Popen[bytes]":
+def launch(slot: int, line: socket.socket, limits: Limits) -> "subprocess.Popen[bytes]":
     """Starts one sandbox with a warm interpreter, which talks over the socket's other end.
 
     It is killed when the calling thread ends, so that thread must be one that stays.
     """
     refuse_without_bubblewrap()
-    user = FIRST_USER + (os.getpid() + slot) % NUM_USERS if os.geteuid() == 0 else 0
+    return start(command(slot, line, limits), line)
+
+
+def start(words: Sequence[str], line: socket.socket) -> "subprocess.Popen[bytes]":
+    """The process of a command that inherits the socket and nothing else."""
     return subprocess.Popen(
-        [*_command(user, limits), *_interpreter(control.fileno(), user)],
+        words,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env=ENVIRONMENT,
         cwd="/",
-        pass_fds=[control.fileno()],
+        pass_fds=[line.fileno()],
     )
+
+
+def command(slot: int, line: socket.socket, limits: Limits) -> list[str]:
+    """The whole command. Root makes the namespaces as root and becomes another user inside,
+    anyone else makes them as a user of a new user namespace.
+    """
+    user = FIRST_USER + (os.getpid() + slot) % NUM_USERS
+    as_root = os.geteuid() == 0 and _exists(user)
+    if as_root:
+        kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_ADMIN")  # until it becomes the user
+        become = ["--cap-drop", "ALL", *_each("--cap-add", kept)]
+    else:
+        become = ["--unshare-user", "--uid", str(user), "--gid", str(user)]
+    size = ["--size", str(limits.file_bytes)] if _version() >= (0, 7) else []
+    return [
+        shutil.which(PROGRAM) or PROGRAM,
+        *become,
+        *(f"--unshare-{name}" for name in ("pid", "ipc", "net", "uts", "cgroup-try")),
+        "--die-with-parent", "--new-session", "--as-pid-1", "--hostname", "sandbox",
+        *_visible(),
+        "--ro-bind", str(INSIDE), INSIDE_THERE,
+        "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev",
+        *size, "--tmpfs", "/dev/shm", *size, "--tmpfs", "/tmp",
+        "--remount-ro", "/", "--chdir", "/",
+        *_interpreter(line.fileno(), user if as_root else 0),
+    ]  # fmt: skip
 
 
 def base_interpreter() -> str:
@@ -76,6 +112,13 @@ def base_interpreter() -> str:
     return os.path.realpath(found if found.exists() else base)
 
 
+def _exists(user: int) -> bool:
+    """Whether this process's user namespace has such a user at all: a small one may not."""
+    lines = Path("/proc/self/uid_map").read_text().splitlines()
+    maps = (map(int, line.split()) for line in lines)
+    return any(first <= user < first + count for first, _, count in maps)
+
+
 def _interpreter(control: int, user: int) -> list[str]:
     code = (
         f"import sys; sys.path.insert(0, {os.path.dirname(INSIDE_THERE)!r}); "
@@ -83,28 +126,6 @@ def _interpreter(control: int, user: int) -> list[str]:
         f"main({control}, {user})"
     )
     return [base_interpreter(), "-S", "-s", "-P", "-B", "-c", code]
-
-
-def _command(user: int, limits: Limits) -> list[str]:
-    """Root makes the namespaces as root and drops to `user` inside, anyone else makes them as a
-    user of a new user namespace.
-    """
-    become = ["--unshare-user"]
-    if user:
-        kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_ADMIN")  # until it becomes the user
-        become = ["--cap-drop", "ALL", *_each("--cap-add", kept)]
-    unshare = ("pid", "ipc", "net", "uts", "cgroup-try")
-    size = ["--size", str(limits.file_bytes)] if _version() >= (0, 7) else []
-    return [
-        shutil.which(PROGRAM) or PROGRAM,
-        *become,
-        *(f"--unshare-{name}" for name in unshare),
-        "--die-with-parent", "--new-session", "--as-pid-1", "--hostname", "sandbox",
-        *_visible(),
-        "--ro-bind", str(INSIDE), INSIDE_THERE,
-        "--dev", "/dev", "--proc", "/proc", *size, "--tmpfs", "/tmp",
-        "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/",
-    ]  # fmt: skip
 
 
 def _visible() -> Iterator[str]:

@@ -18,11 +18,12 @@ from typing import TypeVar
 from cotrain.environments.sandbox.base import Limits, Run, check_arguments
 from cotrain.environments.sandbox.bubblewrap import launch
 from cotrain.environments.sandbox.results import run_of, with_value, with_verdict
-from cotrain.environments.sandbox.streams import Streams
+from cotrain.environments.sandbox.streams import RESULTS, Streams
 from cotrain.environments.sandbox.worker import Worker, WorkerLostError
 
 Answer = TypeVar("Answer")
-PROGRAM, TEST = "program", "test"
+PURPOSES = PROGRAM, TEST = "program", "test"
+Launch = Callable[[int, socket.socket, Limits], "subprocess.Popen[bytes]"]
 LOST_TWICE = "the process that runs programs ended twice"
 
 
@@ -45,8 +46,8 @@ class Slot:
             self._workers.popitem()[1].close()
 
     def tidy(self) -> None:
-        """Ends those that serve one program only."""
-        for purpose in [p for p, worker in self._workers.items() if not worker.nested]:
+        """Ends those that have served and serve once only."""
+        for purpose in [p for p, worker in self._workers.items() if worker.spent]:
             self._workers.pop(purpose).close()
 
     def forget(self) -> None:
@@ -58,15 +59,17 @@ class Slot:
 class BubblewrapSandbox:
     """Runs each program in a fresh process, in namespaces of its own (`base.Sandbox`).
 
-    Raises SandboxUnavailableError where bubblewrap cannot do that here, at once or later.
+    Raises SandboxUnavailableError where bubblewrap cannot do that here, at once or later. `launch`
+    starts a sandbox of a slot.
     `nested_refusal` is the kernel's reason where a whole sandbox must be started for each program.
     """
 
     kind = "bubblewrap"
 
-    def __init__(self, workers: int, limits: Limits) -> None:
+    def __init__(self, workers: int, limits: Limits, launch: Launch = launch) -> None:
         self._num_workers = workers
         self._limits = limits
+        self._launch = launch
         self._closed = False
         self._furnish()
         _OPEN.add(self)
@@ -112,13 +115,11 @@ class BubblewrapSandbox:
 
     def _starter(self, number: int) -> Callable[[str], Worker]:
         def start(purpose: str) -> Worker:
-            place = 2 * number + (purpose == TEST)
-            return Worker(lambda line: self._launch(place, line))
+            place = 2 * number + PURPOSES.index(purpose)
+            submit, launch, limits = self._launcher.submit, self._launch, self._limits
+            return Worker(lambda line: submit(launch, place, line, limits).result())
 
         return start
-
-    def _launch(self, place: int, line: socket.socket) -> "subprocess.Popen[bytes]":
-        return self._launcher.submit(launch, place, line, self._limits).result()
 
     def _tried(self, work: Callable[[Slot], Run]) -> Run:
         """Once more on a fresh sandbox where one was lost; a program that costs two has failed."""
@@ -154,7 +155,7 @@ class BubblewrapSandbox:
         `line`, where given, becomes the job's descriptor after those, and is closed here.
         """
         worker = slot.worker(TEST if job["kind"] == "test" else PROGRAM)
-        streams = Streams(stdin, self._limits.output_bytes, num_results=job["kind"] != "program")
+        streams = Streams(stdin, self._limits.output_bytes, RESULTS[job["kind"]])
         try:
             if line is not None:
                 streams.theirs.append(line.detach())
@@ -166,7 +167,7 @@ class BubblewrapSandbox:
                 worker.stop()
             exit_code, excessive = worker.ended()
             run = run_of(outcome, exit_code, excessive, streams)
-            return run, streams.output(2) if job["kind"] != "program" else b""
+            return run, streams.result()
         finally:
             streams.close()
 

@@ -3,16 +3,20 @@
 import os
 import select
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 CHUNK_BYTES = 2**16
 Outcome = Literal["ended", "timeout", "output"]
+RESULTS: Mapping[str, int] = MappingProxyType({"program": 0, "call": 1, "test": 1})
+"""Private pipes for a result that the kinds of job have."""
 
 
 class Streams:
     """The pipes of one program: `theirs` are handed over to it, the others are served here.
 
-    `theirs` are standard input, output, error and, where asked for, a private pipe for a result.
+    `theirs` are standard input, output and error, then `num_results` private pipes for results.
     Nothing beyond `limit` bytes (and one chunk) of an output is ever held.
     """
 
@@ -49,8 +53,12 @@ class Streams:
                 return "output"
 
     def output(self, place: int) -> bytes:
-        """What was read of standard output (0), standard error (1) or the result (2)."""
+        """What was read of standard output (0) or standard error (1)."""
         return bytes(self._read[self._outputs[place]][: self._limit])
+
+    def result(self) -> bytes:
+        """What came over the private pipe; nothing where there is none."""
+        return b"".join(bytes(self._read[place]) for place in self._outputs[2:])
 
     def close(self) -> None:
         """Closes what is open here."""

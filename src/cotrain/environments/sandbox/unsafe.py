@@ -19,7 +19,7 @@ from threading import BoundedSemaphore
 from cotrain.environments.sandbox.base import Limits, Run, check_arguments
 from cotrain.environments.sandbox.bubblewrap import ENVIRONMENT, INSIDE, base_interpreter
 from cotrain.environments.sandbox.results import run_of, with_value, with_verdict
-from cotrain.environments.sandbox.streams import Streams
+from cotrain.environments.sandbox.streams import RESULTS, Streams
 from cotrain.environments.sandbox.worker import ENDED
 
 WARNING = (
@@ -69,7 +69,7 @@ class UnsafeSandbox:
     def _conduct(
         self, job: Mapping[str, str], stdin: str, line: socket.socket | None = None
     ) -> tuple[Run, bytes]:
-        streams = Streams(stdin, self._limits.output_bytes, num_results=job["kind"] != "program")
+        streams = Streams(stdin, self._limits.output_bytes, RESULTS[job["kind"]])
         try:
             if line is not None:
                 streams.theirs.append(line.detach())
@@ -82,7 +82,7 @@ class UnsafeSandbox:
             finally:
                 process.end()
             run = run_of(outcome, exit_code, 0, streams)
-            return run, streams.output(2) if job["kind"] != "program" else b""
+            return run, streams.result()
         finally:
             streams.close()
 

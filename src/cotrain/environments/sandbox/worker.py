@@ -27,7 +27,8 @@ class Worker:
     """A running sandbox. One program at a time; `line` can be read once that has ended.
 
     `nested` says that each program gets namespaces of its own, and that the sandbox serves another
-    one afterwards. `refusal` is the kernel's reason where it does not.
+    one afterwards; where it does not, `refusal` is the kernel's reason, and `spent` says that the
+    one program has been begun.
     """
 
     def __init__(self, launch: Launch) -> None:
@@ -38,6 +39,7 @@ class Worker:
         except BaseException:
             self.line.close()
             raise
+        self.spent = False
         self.nested, self.refusal = self._greeting()
 
     def start(self, job: Mapping[str, str], descriptors: Sequence[int], limits: Limits) -> None:
@@ -49,6 +51,7 @@ class Worker:
             limits.open_files,
             limits.processes,
         )
+        self.spent = not self.nested
         held = os.memfd_create("job")
         try:
             _write_all(held, json.dumps(job).encode())
@@ -70,8 +73,8 @@ class Worker:
         if len(message) != ENDED.size:
             raise WorkerLostError(message.decode("utf-8", "replace") or "it ended")
         _, status, excessive = ENDED.unpack(message)
-        if not self.nested:
-            self._process.wait(END_SECONDS)
+        if self.spent:
+            self._wait()
         return None if status == LOST else os.waitstatus_to_exitcode(status), excessive
 
     def close(self) -> None:
@@ -103,6 +106,12 @@ class Worker:
                 "this user make user namespaces (in a container: run it with the rights to do so; "
                 f"Ubuntu: see kernel.apparmor_restrict_unprivileged_userns); {REMEDY}"
             ) from error
+
+    def _wait(self) -> None:
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise WorkerLostError(f"it does not end within {END_SECONDS} s") from error
 
     def _receive(self, seconds: float) -> bytes:
         """The next message; WorkerLostError where there is none, or none in time."""

@@ -7,11 +7,13 @@ of a call or of a check; for a candidate, it is the line to the test code, which
 
 import json
 import os
+import site
 import socket
 import sys
 from types import ModuleType
 from typing import Any, NoReturn
 
+from .ending import run_to_end
 from .plain import NotPlainError, json_text, numbers_of_any_size, tagged_text, untagged
 from .prelude import prelude
 
@@ -28,12 +30,15 @@ class CandidateGoneError(BaseException):
     """The process under test has ended, so that no test can pass any more."""
 
 
-def perform(job: dict[str, Any]) -> None:
-    """Does the job; returns where the interpreter should end with exit code 0."""
+def perform(job: dict[str, Any]) -> NoReturn:
+    """Does the job and ends the process as an interpreter ends."""
     sys.argv = [FILE]
     sys.path.insert(0, os.getcwd())
+    for give in (site.setquit, site.setcopyright, site.sethelper):  # `exit()` and its like
+        give()
     sys.setrecursionlimit(sys.getrecursionlimit() + frames_below())
-    {"program": program, "call": call, "candidate": candidate, "test": test}[job["kind"]](job)
+    do, module = KINDS[job["kind"]]
+    run_to_end(lambda: do(job), module)
 
 
 def frames_below() -> int:
@@ -41,7 +46,7 @@ def frames_below() -> int:
     depth, frame = 0, sys._getframe()
     while frame.f_back is not None:
         depth, frame = depth + 1, frame.f_back
-    return depth + 2
+    return depth + 5
 
 
 def program(job: dict[str, Any]) -> None:
@@ -170,3 +175,11 @@ def write_all(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+KINDS = {
+    "program": (program, "__main__"),
+    "call": (call, "solution"),
+    "candidate": (candidate, "solution"),
+    "test": (test, "check"),
+}

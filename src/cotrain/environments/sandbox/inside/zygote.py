@@ -18,6 +18,7 @@ import signal
 import socket
 import struct
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -54,10 +55,7 @@ class Bounds:
 
 
 def main(control: int, user: int) -> None:
-    """Serves programs until the socket closes. `user`: whom to become, 0 to stay.
-
-    In a program's process this returns when the program has ended.
-    """
+    """Serves programs until the socket closes. `user`: whom to become, 0 to stay."""
     if user:
         become(user)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -66,8 +64,7 @@ def main(control: int, user: int) -> None:
     line = socket.socket(fileno=control)
     refusal = why_not_nested()
     line.send(json.dumps({"nested": not refusal, "refusal": refusal}).encode())
-    job = serve(line, nested=not refusal)
-    perform(job)
+    perform(serve(line, WHOLE if refusal else NESTED))
 
 
 def become(user: int) -> None:
@@ -106,7 +103,7 @@ def why_not_nested() -> str:
     return said or ("" if status == 0 else f"wait status {status}")
 
 
-def serve(line: socket.socket, nested: bool) -> dict[str, Any]:
+def serve(line: socket.socket, way: "Way") -> dict[str, Any]:
     """Starts a process for each message; returns, in that process, the job to be done."""
     user, group = os.getuid(), os.getgid()
     while True:
@@ -117,18 +114,17 @@ def serve(line: socket.socket, nested: bool) -> dict[str, Any]:
             continue
         bounds = Bounds(*LIMITS.unpack(message))
         reader, writer = os.pipe()
-        init = kernel.fork_into_namespaces() if nested else os.fork()
+        init = way.fork()
         if init == 0:
             line.detach()
-            if nested:
-                guarded(writer, furnish, user, group, bounds.file_bytes)
+            guarded(writer, way.furnish, user, group, bounds.file_bytes)
             guarded(writer, oversee, writer)
             return opened_job(descriptors, bounds)
         for descriptor in (writer, *descriptors):
             os.close(descriptor)
         line.send(watch(line, reader, init, bounds.memory_bytes))
         os.close(reader)
-        if not nested:
+        if way.serves_once:
             os._exit(0)
 
 
@@ -157,6 +153,20 @@ def furnish(user: int, group: int, file_bytes: int) -> None:
     kernel.mount("proc", "/proc", "", kernel.NO_SUID_NO_DEVICES | kernel.NO_EXEC)
     with open("/proc/sys/user/max_user_namespaces", "w") as file:
         file.write("0")
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a program gets its process: `furnish` is done in what `fork` begins."""
+
+    fork: Callable[[], int]
+    furnish: Callable[[int, int, int], None]
+    serves_once: bool
+
+
+NESTED = Way(kernel.fork_into_namespaces, furnish, serves_once=False)
+WHOLE = Way(os.fork, lambda *_: None, serves_once=True)
+"""Where nothing nests: this sandbox is the program's, and ends with it."""
 
 
 def oversee(writer: int) -> None:
