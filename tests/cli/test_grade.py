@@ -112,9 +112,8 @@ def test_a_kind_of_later_versions_is_refused_by_name(tmp_path: Path, kind: str) 
     (tmp_path / "cases.json").write_text("[]")
     found = call("grade", kind, tmp_path / "cases.json")
     assert found.code == 2
-    assert found.lines == [
-        f'KIND = "{kind}": not available in this version, allowed are moves, answer, code, advantage'
-    ]
+    allowed = "not available in this version, allowed are moves, answer, code, advantage"
+    assert found.lines == [f'KIND = "{kind}": {allowed}']
 
 
 def test_an_unknown_kind_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
