@@ -39,7 +39,7 @@ def task(environment: Environment[Any], split: str, seed: int, index: int) -> Ta
 
 def start(environment: Environment[Any], task: Task, purpose: str) -> Committed:
     """The opening state of a task."""
-    return render(environment, environment.start(task, purpose), done=False)
+    return render(environment, (environment.start(task, purpose), False))
 
 
 def observe(
@@ -77,12 +77,15 @@ def commit(
     found: Sequence[Evidence],
 ) -> Committed:
     """The state after a phase of several agents."""
-    after, done = checked_commit(environment.commit(state, replies, tuple(found)))
-    return render(environment, after, done)
+    return render(environment, checked_commit(environment.commit(state, replies, tuple(found))))
 
 
-def render(environment: Environment[Any], state: Any, done: bool) -> Committed:
-    """A state with its text for a person: after a phase of one agent, that of its outcome."""
+def render(environment: Environment[Any], reached: tuple[Any, bool]) -> Committed:
+    """A state, and whether the episode is over, with the state's text for a person.
+
+    After a phase of one agent it is asked with what the followed outcome has reached.
+    """
+    state, done = reached
     return Committed(state, done, checked_text("render", environment.render(state)))
 
 

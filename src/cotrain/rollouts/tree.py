@@ -236,7 +236,7 @@ def to_commit(
             return Ended(failure.ending, failure.message)
     outcome = groups[0].followed_outcome
     if len(groups) == 1 and outcome is not None:
-        return Call(ask.render, (outcome.state, outcome.done))
+        return Call(ask.render, ((outcome.state, outcome.done),))
     return Call(ask.commit, (state, _followed(groups), tuple(joint_evidence)))
 
 

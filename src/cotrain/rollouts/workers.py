@@ -27,16 +27,6 @@ from cotrain.rollouts.worker import COMMAND, Lost, Recipe, UnsendableError, hand
 
 Value = TypeVar("Value")
 START_SECONDS = 600.0
-MAX_WORKERS = 8
-
-
-def available_workers() -> int:
-    """One worker a CPU that this process may use, 8 at most."""
-    try:
-        cpus = len(os.sched_getaffinity(0))
-    except AttributeError:  # not every system has it
-        cpus = os.cpu_count() or 1
-    return min(cpus, MAX_WORKERS)
 
 
 class Worker:
@@ -183,7 +173,6 @@ class WorkerReferee:
         self, environment: Environment[Any], recipe: Recipe, seconds: float, workers: int
     ) -> None:
         self.environment = environment
-        self.num_workers = workers
         self._seconds = seconds
         self._seats = [_Seat(recipe) for _ in range(workers)]
         # The seat that was left last is taken first: one caller needs one worker.
