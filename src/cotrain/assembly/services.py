@@ -150,10 +150,7 @@ def _refuse_no_isolation(settings: SandboxSettings) -> None:
     try:
         refuse_unavailable(settings.kind)
     except SandboxUnavailableError as error:
-        allowed = (
-            f'cannot run programs of replies here: {" ".join(str(error).split())}; "{UNSAFE}" '
-            "runs them without isolation, for replies that are trusted"
-        )
+        allowed = " ".join(str(error).split())
         raise ConfigurationError([Fault("sandbox.kind", show(settings.kind), allowed)]) from error
 
 
