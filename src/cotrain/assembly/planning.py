@@ -19,6 +19,7 @@ from cotrain.assembly.policy_plans import (
     trainable_roles,
 )
 from cotrain.assembly.resolving import resolved, threads_resolved
+from cotrain.assembly.services import SERVICES
 from cotrain.config import Config
 from cotrain.environments.base import Environment
 from cotrain.policies.loading import load_tokenizer
@@ -88,6 +89,7 @@ def plan_of(config: Config) -> RunPlan:
     and the Hub cannot be reached: its size is then left open.
     """
     environment = build_environment(config)
+    SERVICES.refuse_unfit(config, environment)
     method = method_of(config, environment)
     refuse_nothing_to_train(config, environment)
     refuse_unfit_starts(config, environment)

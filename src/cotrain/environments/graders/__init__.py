@@ -1,1 +1,1 @@
-"""What decides whether an answer is right, outside the rules: graders of maths and of data sets."""
+"""Graders: pure comparisons of what a team gave with what is right."""
