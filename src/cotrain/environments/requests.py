@@ -93,9 +93,9 @@ def program_answer_request(source: str, question: Request) -> Request:
     Answer: the mapping of a run as for `program_request`, with `answer` beside it: that of the
     question, None for a program that did not run to its end.
 
-    >>> program_answer_request("print(5)", maths_request("5", ""))["kind"]
+    >>> program_answer_request("print(5)", maths_request("5", ""))["asks"]
     'maths'
     """
     return Request.of(
-        PROGRAM_ANSWER, source=source, kind=question.kind, arguments=question.arguments
+        PROGRAM_ANSWER, source=source, asks=question.kind, about=question.arguments
     )

@@ -5,7 +5,6 @@ closed; a unit that only one side names is no difference, and two units are conv
 is the gold one does not matter.
 """
 
-import re
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -13,8 +12,7 @@ import sympy
 
 from cotrain.environments.base import UndecidedError
 from cotrain.environments.graders import expressions
-from cotrain.environments.graders.latex_text import letters, plain
-from cotrain.environments.graders.numbers import literal
+from cotrain.environments.graders.latex_text import compact, letters, plain
 from cotrain.environments.graders.sets import as_set, is_region, variable_of
 from cotrain.environments.graders.shapes import (
     Equation,
@@ -49,7 +47,7 @@ def same_answer(gold: str, answer: str) -> bool:
     >>> same_answer("2,3", "2"), same_answer("(5,9)", "(9,5)"), same_answer("50\\%", "0.5")
     (False, False, True)
     """
-    if expressions.compact(plain(gold)) == expressions.compact(plain(answer)):
+    if compact(plain(gold)) == compact(plain(answer)):
         return True
     if max(depth_of(gold), depth_of(answer)) > MAX_DEPTH:
         return False

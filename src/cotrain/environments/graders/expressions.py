@@ -13,6 +13,7 @@ import sympy
 from math_verify import verify
 
 from cotrain.environments.base import UndecidedError
+from cotrain.environments.graders.latex_text import compact
 from cotrain.environments.graders.numbers import Literal, literal
 from cotrain.environments.graders.places import (
     close,
@@ -35,17 +36,6 @@ FLOAT_DIGITS = 15
 
 _BASED = re.compile(r"(\w+)_(?:\{\s*(\d{1,2})\s*\}|(\d))")
 _UNFINISHED = re.compile(r"\\(?:sum|prod|i{0,2}int|oint|lim)(?![A-Za-z])")
-_SPACES = re.compile(r"(?<!\d)\s+|\s+(?!\d)|\{\}")
-_PRODUCT = re.compile(r"\\(?:cdot|times)(?![A-Za-z])|\*")
-
-
-def compact(text: str) -> str:
-    r"""The text without what never matters, so that equal forms are equal texts.
-
-    >>> compact(r"2 \times x") == compact(r"2\cdot x")
-    True
-    """
-    return _SPACES.sub("", _PRODUCT.sub(r"\\cdot", text))
 
 
 def readable(text: str) -> bool:

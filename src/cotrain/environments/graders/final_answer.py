@@ -62,6 +62,16 @@ def final_answer(reply: str) -> str | None:
     return found if 0 < len(found) <= MAX_ANSWER_CHARACTERS else None
 
 
+def has_box(reply: str) -> bool:
+    r"""Whether a reply has a closed box with something in it, outside thinking.
+
+    >>> has_box(r"\boxed{5}"), has_box(r"\boxed{}"), has_box("5")
+    (True, False, False)
+    """
+    found = _boxed(hide_thinking(reply))
+    return found is not None and bool(found.strip())
+
+
 def _boxed(text: str) -> str | None:
     boxes = _boxes(text)
     if not boxes:

@@ -116,6 +116,8 @@ _POWER_OF_BRACKET = re.compile(r"\^\s*(?=\()")
 _LONG_POWER = re.compile(r"\^\s*(-\d+|\d{2,})(?![\d.])")
 _PYTHON_STAR = re.compile(r"\*")
 _SPACES = re.compile(r"\s+")
+_IDLE_SPACES = re.compile(r"(?<!\d)\s+|\s+(?!\d)|\{\}")
+_PRODUCT = re.compile(r"\\(?:cdot|times)(?![A-Za-z])|\*")
 
 
 def plain(answer: str) -> str:
@@ -133,6 +135,15 @@ def plain(answer: str) -> str:
     text = _SHORT_ROOT.sub(r"\\sqrt\1{\2}", text)
     text = _SPACES.sub(" ", text).strip()
     return text.rstrip(".,;: ").removeprefix("=").strip()
+
+
+def compact(text: str) -> str:
+    r"""The text without what never matters, so that equal forms are equal texts.
+
+    >>> compact(r"2 \times x") == compact(r"2\cdot x")
+    True
+    """
+    return _IDLE_SPACES.sub("", _PRODUCT.sub(r"\\cdot", text))
 
 
 def letters(text: str) -> str:

@@ -35,8 +35,8 @@ class ProgramAnswers:
         run = self._run(str(request["source"]))
         if run["status"] != "finished":
             return {**run, "answer": None}
-        kind = str(request["kind"])
-        asked = dict(cast("Sequence[tuple[str, Json]]", request["arguments"]))
+        kind = str(request["asks"])
+        asked = dict(cast("Sequence[tuple[str, Json]]", request["about"]))
         question = Request.of(kind, **{**asked, "reply": run["stdout"]})
         return {**run, "answer": self._find(kind)(question)}
 

@@ -8,8 +8,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from cotrain.environments.data.procedural_maths import digest_of
+from cotrain.environments.data.maths_records import digest_of
+from cotrain.environments.graders.latex_text import plain
 from cotrain.environments.graders.line_workers import Answerer, serve
+from cotrain.environments.graders.numbers import literal
+from cotrain.environments.graders.units import without_unit
 
 _EVALUATES = re.compile(r"(?<![\w.])(?:sympy\.|sp\.)?(?:parse_expr|sympify|eval|exec)\(")
 _FUNCTIONS = "sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|sec|csc|cot|exp|log|ln|sqrt|Abs|abs|erf|pi"
@@ -51,9 +54,23 @@ def make_answerer() -> Answerer:
         source = inspect.getsource(sys.modules[type(dataset).__module__])
         if _EVALUATES.search(source) and not is_harmless(given):
             return 0.0
+        if _is_other_number(given, str(entry["answer"])):
+            return 0.0
         return _score(dataset, given, entry)
 
     return answer
+
+
+def _is_other_number(answer: str, known: str) -> bool:
+    """Whether a number is known to be right, and the answer is not one number near it.
+
+    Some verifiers take any text in which they find the number.
+    """
+    right = literal(known)
+    if right is None:
+        return False
+    given = literal(without_unit(plain(answer)).core)
+    return given is None or abs(given.value - right.value) > abs(right.value) / 1000
 
 
 def _score(dataset: Any, answer: str, entry: Mapping[str, Any]) -> float:
