@@ -67,7 +67,7 @@ def grader_of(kind: str) -> Grader:
     >>> grader_of("mvoes")
     Traceback (most recent call last):
     cotrain.config.faults.ConfigurationError: KIND = "mvoes": unknown kind, allowed are math, \
-program, moves, answer, code, sokoban, grid, advantage; nearest known: moves
+program, moves, verdict, answer, code, sokoban, grid, advantage; nearest known: moves
     """
     if kind in GRADERS:
         return GRADERS[kind]

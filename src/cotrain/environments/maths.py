@@ -104,10 +104,9 @@ class Maths(Environment[State]):
     def observe(self, state: State, agent: str) -> tuple[Message, ...]:
         """The standing instruction, the problem, and what everyone gave last."""
         name = next(each.name for each in self.roles if agent in each.agents)
-        titles = {agent: "yours"}
         return (
             Message("system", self.prompt(name)),
-            Message("user", state_in_words(state, titles)),
+            Message("user", state_in_words(state, agent)),
         )
 
     def evidence(self, state: State, agent: str, reply: str) -> tuple[Request, ...]:
@@ -153,7 +152,7 @@ class Maths(Environment[State]):
         """What agents read, and which answers are right, which they do not."""
         everyone = dict.fromkeys((*state.members, *([state.decided] if state.decided else [])))
         marks = [f"{one.agent}: {'right' if one.right else 'wrong'}" for one in everyone]
-        return "\n\n".join([state_in_words(state, {}), *([", ".join(marks)] if marks else [])])
+        return "\n\n".join([state_in_words(state), *([", ".join(marks)] if marks else [])])
 
     def solve(self, state: State, agent: str) -> str | None:
         """A reply with the known answer, None where the data set gives none."""

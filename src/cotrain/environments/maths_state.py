@@ -1,7 +1,7 @@
 """The state of the maths environment, and what agents read of it."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from cotrain.core.episode import Evidence
 from cotrain.environments.data.maths_records import Problem
@@ -103,26 +103,31 @@ def _alike(one: str, two: str) -> bool:
     return compact(first) == compact(second)
 
 
-def state_in_words(state: State, titles: dict[str, str]) -> str:
-    """The problem, and what every agent gave last; `titles` names agents to the reader."""
+def state_in_words(state: State, reader: str = "") -> str:
+    """The problem, and what every agent gave last; `reader` is the agent who reads it, if any."""
     sections = [f"Problem:\n{state.problem.text.strip()}"]
     everyone = (*state.members, *(() if state.decided is None else (state.decided,)))
     shown = dict.fromkeys(everyone)
-    sections += [in_words(given, titles.get(given.agent, given.agent)) for given in shown]
+    sections += [in_words(given, reader) for given in shown]
     return "\n\n".join(sections)
 
 
-def in_words(given: Given, title: str) -> str:
-    """One agent's text or program, and what it came to."""
-    kind: Literal["program", "solution"] = "program" if given.is_program else "solution"
+def in_words(given: Given, reader: str) -> str:
+    """One agent's text or program, and what it came to.
+
+    >>> in_words(Given("solo", "", ""), "solo")
+    'Your last solution: none.'
+    """
+    kind = "program" if given.is_program else "solution"
+    title = f"Your last {kind}" if given.agent == reader else f"The last {kind} of {given.agent}"
     if not given.text:
-        return f"The last {kind} of {title}: none."
+        return f"{title}: none."
     body = cut(given.text)
     if given.is_program:
         printed = f"printed {cut(given.answer)}" if given.answer else f"failed: {given.error}"
-        return f"The last program of {title}:\n```python\n{body}\n```\nIt {printed}"
+        return f"{title}:\n```python\n{body}\n```\nIt {printed}"
     answer = f"Its answer: {cut(given.answer)}" if given.answer else "It gives no answer."
-    return f"The last solution of {title}:\n{body}\n{answer}"
+    return f"{title}:\n{body}\n{answer}"
 
 
 def cut(text: str) -> str:
