@@ -190,9 +190,7 @@ def _open_program_answers(settings: SandboxSettings, find: Find) -> Opened:
 
 SHIPPED = (
     Service(SANDBOXED, _open_sandbox, _refuse_no_isolation, runs_programs=True),
-    Service(
-        (PROGRAM_ANSWER,), _open_program_answers, _refuse_no_isolation, runs_programs=True
-    ),
+    Service((PROGRAM_ANSWER,), _open_program_answers, _refuse_no_isolation, runs_programs=True),
     Service((MATHS,), _open_maths, partial(_refuse_missing, "math_verify", "math-verify")),
     Service((VERIFY,), _open_verifier, partial(_refuse_missing, "reasoning_gym", "reasoning-gym")),
 )

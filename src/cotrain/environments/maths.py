@@ -125,7 +125,7 @@ class Maths(Environment[State]):
         given = self._given(agent, reply, tuple(evidence))
         team, parts = float(given.right), self._parts(given, reply)
         after = with_member(state, given)
-        if agent != self.phases[-1][0]:
+        if agent != self._decider:
             return Outcome(after, team, parts)
         after = replace(state, decided=given)
         return Outcome(after, team, parts, done=self._is_settled(state, given))
@@ -140,8 +140,8 @@ class Maths(Environment[State]):
             after = with_member(after, self._given(agent, judged.reply, judged.evidence))
         if len(self.phases) > 1:
             return after, False
-        first, *others = (after.of(agent) for agent in self.phases[0])
-        done = first is not None and all(each is not None and agree(first, each) for each in others)
+        first, *others = map(after.of, [agent for phase in self.phases for agent in phase])
+        done = first is not None and all(one is not None and agree(first, one) for one in others)
         return replace(after, decided=first), done
 
     def success(self, state: State) -> bool:
@@ -150,8 +150,7 @@ class Maths(Environment[State]):
 
     def render(self, state: State) -> str:
         """What agents read, and which answers are right, which they do not."""
-        everyone = dict.fromkeys((*state.members, *([state.decided] if state.decided else [])))
-        marks = [f"{one.agent}: {'right' if one.right else 'wrong'}" for one in everyone]
+        marks = [f"{one.agent}: {'right' if one.right else 'wrong'}" for one in state.standing]
         return "\n\n".join([state_in_words(state), *([", ".join(marks)] if marks else [])])
 
     def solve(self, state: State, agent: str) -> str | None:
@@ -171,6 +170,11 @@ class Maths(Environment[State]):
         if self._writes_program(agent):
             return program_attempts(state.problem.answer, generator)
         return text_attempts(state.problem.answer, generator)
+
+    @property
+    def _decider(self) -> str:
+        """Whose answer is the team's: the first agent of the last phase."""
+        return next(iter(self.phases[-1]))
 
     def _services(self) -> tuple[str, ...]:
         made = self.options.data.startswith(PREFIX)
@@ -204,7 +208,11 @@ class Maths(Environment[State]):
         if not given.is_program:
             return (Part("format", 0.2, float(has_box(reply))), answer)
         ran = bool(given.answer) or given.error == "it printed no answer"
-        return (Part("ran", 0.1, float(ran)), Part("printed", 0.1, float(bool(given.answer))), answer)
+        return (
+            Part("ran", 0.1, float(ran)),
+            Part("printed", 0.1, float(bool(given.answer))),
+            answer,
+        )
 
     def _is_settled(self, state: State, given: Given) -> bool:
         """Whether all who gave an answer agree with it, or the same agent before."""

@@ -15,9 +15,10 @@ You are a reasoner of a team that solves a problem of mathematics; partners solv
 them with programs. Where you see what was given before, check it and do not trust it.
 {BOXED}"""
 PROGRAM = """\
-You are a tool user of a team that solves a problem of mathematics; partners solve it by reasoning. \
-You write a Python program that works the answer out and prints it, and nothing else, on its last \
-line. Where you see what was given before, check it and do not trust it. Reply with one program:
+You are a tool user of a team that solves a problem of mathematics; partners solve it by \
+reasoning. You write a Python program that works the answer out and prints it, and nothing else, \
+on its last line. Where you see what was given before, check it and do not trust it. Reply with \
+one program:
 ```python
 ...
 ```"""
@@ -68,7 +69,9 @@ class MathsOptions:
         require("reasoners", self.reasoners, self.reasoners >= 1 and seats <= MAX_SEATS, allowed)
         require("tools", self.tools, self.tools >= 0, "must be an integer >= 0")
         can_do_without = self.reasoners == 1 and self.tools <= 1
-        allowed = "must be true, or reasoners = 1 and tools = 0 or 1: else no one's answer is the team's"
+        allowed = (
+            "must be true, or reasoners = 1 and tools = 0 or 1: else no one's answer is the team's"
+        )
         require("judge", self.judge, self.judge is not False or can_do_without, allowed)
         if self.single is not None:
             require_one_of("single", self.single, ("plain", "draft"))

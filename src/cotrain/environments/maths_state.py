@@ -40,10 +40,16 @@ class State:
     members: tuple[Given, ...] = ()
     decided: Given | None = None
 
+    @property
+    def standing(self) -> tuple[Given, ...]:
+        """What everyone gave last, once each."""
+        if self.decided is None or self.decided in self.members:
+            return self.members
+        return (*self.members, self.decided)
+
     def of(self, agent: str) -> Given | None:
         """What this agent gave last."""
-        everyone = (*self.members, *(() if self.decided is None else (self.decided,)))
-        return next((given for given in everyone if given.agent == agent), None)
+        return next((given for given in self.standing if given.agent == agent), None)
 
 
 def with_member(state: State, given: Given) -> State:
@@ -87,8 +93,10 @@ def agree(one: Given, two: Given) -> bool:
 
     >>> agree(Given("a", "", r"\frac{1}{2}", True), Given("b", "", "0.5", True))
     True
-    >>> agree(Given("a", "", "1,000"), Given("b", "", "1000")), agree(Given("a", ""), Given("b", ""))
-    (True, False)
+    >>> agree(Given("a", "", "1,000"), Given("b", "", "1000"))
+    True
+    >>> agree(Given("a", ""), Given("b", ""))
+    False
     """
     if not one.answer or not two.answer or one.right != two.right:
         return False
@@ -106,9 +114,7 @@ def _alike(one: str, two: str) -> bool:
 def state_in_words(state: State, reader: str = "") -> str:
     """The problem, and what every agent gave last; `reader` is the agent who reads it, if any."""
     sections = [f"Problem:\n{state.problem.text.strip()}"]
-    everyone = (*state.members, *(() if state.decided is None else (state.decided,)))
-    shown = dict.fromkeys(everyone)
-    sections += [in_words(given, reader) for given in shown]
+    sections += [in_words(given, reader) for given in state.standing]
     return "\n\n".join(sections)
 
 

@@ -96,6 +96,4 @@ def program_answer_request(source: str, question: Request) -> Request:
     >>> program_answer_request("print(5)", maths_request("5", ""))["asks"]
     'maths'
     """
-    return Request.of(
-        PROGRAM_ANSWER, source=source, asks=question.kind, about=question.arguments
-    )
+    return Request.of(PROGRAM_ANSWER, source=source, asks=question.kind, about=question.arguments)

@@ -62,6 +62,8 @@ def test_a_reply_without_an_answer_has_none(reply: str) -> None:
     assert final_answer(reply) is None
 
 
-@pytest.mark.parametrize("piece", ["\\(", "$", "**", "answer is ", "\\boxed{5} and ", "answer\n", "{"])
+@pytest.mark.parametrize(
+    "piece", ["\\(", "$", "**", "answer is ", "\\boxed{5} and ", "answer\n", "{"]
+)
 def test_a_long_reply_is_read_in_linear_time(piece: str) -> None:
     final_answer(piece * 50_000)

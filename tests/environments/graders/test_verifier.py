@@ -57,7 +57,7 @@ def test_code_in_an_answer_is_never_run(verifier: Verifier, dataset: str, tmp_pa
         f'__import__("os").system("touch {touched}")',
         f'open("{touched}", "w")',
         f'[open("{touched}", "w") for _ in (1,)]',
-        f"exec('open(chr(47))')",
+        "exec('open(chr(47))')",
     ):
         assert score(verifier, dataset, f"\\boxed{{{code}}}") == 0.0
     assert not touched.exists()

@@ -24,7 +24,9 @@ NOT_THE_SAME = frozenset({"isomorphic_strings", "polynomial_multiplication", "ra
 """Data sets that give another problem for the same seed in another process."""
 
 
-def generated_task(source: str, options: Mapping[str, Any], split: str, seed: int, index: int) -> Task:
+def generated_task(
+    source: str, options: Mapping[str, Any], split: str, seed: int, index: int
+) -> Task:
     """The task at this place of the split, made by the data set that the source names.
 
     Raises ConfigurationError for a data set that is unknown, or cannot be made with these options.

@@ -1,6 +1,6 @@
 """From problems as they are published to train, validation and test without a common problem."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -64,7 +64,7 @@ def split_problems(
     return Splits(tuple(train), tuple(validation), tuple(test), found - kept)
 
 
-def _split_of(problem: Problem, published: set[str], has_tests: bool) -> str:
+def _split_of(problem: Splittable, published: set[str], has_tests: bool) -> str:
     hashed = split_of(problem.text_digest)
     if "train" not in published:
         return "train" if has_tests and hashed == "test" else hashed
@@ -75,6 +75,6 @@ def _split_of(problem: Problem, published: set[str], has_tests: bool) -> str:
     return "validation" if hashed == "validation" else "train"
 
 
-def _unseen(problems: Iterable[Problem], seen: Iterable[Problem]) -> list[Problem]:
+def _unseen(problems: list[Problem], seen: list[Problem]) -> list[Problem]:
     texts = {problem.text_digest for problem in seen}
     return [problem for problem in problems if problem.text_digest not in texts]

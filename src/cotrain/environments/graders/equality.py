@@ -5,14 +5,16 @@ closed; a unit that only one side names is no difference, and two units are conv
 is the gold one does not matter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import sympy
 
 from cotrain.environments.base import UndecidedError
 from cotrain.environments.graders import expressions
 from cotrain.environments.graders.latex_text import compact, letters, plain
+from cotrain.environments.graders.reading import shapes
 from cotrain.environments.graders.sets import as_set, is_region, variable_of
 from cotrain.environments.graders.shapes import (
     Equation,
@@ -29,7 +31,6 @@ from cotrain.environments.graders.shapes import (
     Value,
     Words,
 )
-from cotrain.environments.graders.reading import shapes
 from cotrain.environments.graders.splitting import MAX_DEPTH, depth_of
 from cotrain.environments.graders.units import conversion
 
@@ -64,17 +65,6 @@ def same_answer(gold: str, answer: str) -> bool:
     return False
 
 
-def is_readable(answer: str) -> bool:
-    """Whether every value of this answer can be read: a gold answer must be.
-
-    >>> is_readable(r"\frac{1}{2}"), is_readable("Tuesday"), is_readable(r"\frac{1}{")
-    (True, True, False)
-    """
-    if not answer.strip() or depth_of(answer) > MAX_DEPTH:
-        return False
-    return any(_readable(shape) for shape in shapes(answer))
-
-
 def same(one: Shape, two: Shape) -> bool:
     """Whether two shapes are the same answer."""
     if isinstance(one, Labelled) or isinstance(two, Labelled):
@@ -82,30 +72,10 @@ def same(one: Shape, two: Shape) -> bool:
     if is_region(one) or is_region(two):
         return _same_region(one, two)
     one, two = _without_lone_name(one, two), _without_lone_name(two, one)
-    if isinstance(one, Named) and isinstance(two, Named):
-        return letters(one.name) == letters(two.name) and same(one.value, two.value)
-    if isinstance(one, Many) or isinstance(two, Many):
-        return _same_members(one, two)
-    if isinstance(one, Words) or isinstance(two, Words):
-        return _same_words(one, two)
-    if isinstance(one, Ratio) or isinstance(two, Ratio):
-        return _same_ratio(one, two)
-    return _same_kind(one, two)
-
-
-def _same_kind(one: Shape, two: Shape) -> bool:
-    if isinstance(one, Value) and isinstance(two, Value):
-        return _same_value(one, two)
-    if isinstance(one, Grid) and isinstance(two, Grid):
-        return _same_grid(one, two)
-    if isinstance(one, Row) and isinstance(two, Row):
-        ends = (one.left, one.right) == (two.left, two.right)
-        return ends and _same_in_order(one.members, two.members)
-    if isinstance(one, Equation) and isinstance(two, Equation):
-        return expressions.equations_equal((one.left, one.right), (two.left, two.right))
-    if isinstance(one, Named) or isinstance(two, Named):
-        return _same_as_equation(one, two)
-    return isinstance(one, Nothing) and isinstance(two, Nothing)
+    for kind, compare in _COMPARED:
+        if isinstance(one, kind) or isinstance(two, kind):
+            return compare(one, two)
+    return False
 
 
 def _without_lone_name(shape: Shape, other: Shape) -> Shape:
@@ -116,8 +86,11 @@ def _without_lone_name(shape: Shape, other: Shape) -> Shape:
     return shape
 
 
-def _same_as_equation(one: Shape, two: Shape) -> bool:
-    sides = [_sides(shape) for shape in (one, two)]
+def _same_relation(one: Shape, two: Shape) -> bool:
+    """Equal names of equal values, or equations that say the same."""
+    if isinstance(one, Named) and isinstance(two, Named):
+        return letters(one.name) == letters(two.name) and same(one.value, two.value)
+    sides = _sides(one), _sides(two)
     if sides[0] is None or sides[1] is None:
         return False
     return expressions.equations_equal(sides[0], sides[1])
@@ -145,7 +118,8 @@ def _same_choice(one: Shape, two: Shape) -> bool:
 def _text_of(shape: Shape) -> str | None:
     if isinstance(shape, Words):
         return shape.text
-    return shape.core if isinstance(shape, Value) else None
+    is_name = isinstance(shape, Value) and not set(shape.core) & set("-+*/^_\\")
+    return shape.core if is_name else None
 
 
 def _same_words(one: Shape, two: Shape) -> bool:
@@ -156,14 +130,15 @@ def _same_words(one: Shape, two: Shape) -> bool:
     return bool(first) and first == second
 
 
-def _same_value(one: Value, two: Value) -> bool:
+def _same_value(one: Shape, two: Shape) -> bool:
+    if not isinstance(one, Value) or not isinstance(two, Value):
+        return False
     left, right = one.measured, two.measured
     factor = conversion(left.unit, right.unit)
     if factor is None:
         return False
-    if left.core.isalpha() and right.core.isalpha() and letters(left.core) == letters(right.core):
-        return True
-    if expressions.equal(left.core, right.core, factor):
+    alike = left.core.isalpha() and left.core.casefold() == right.core.casefold()
+    if alike or expressions.equal(left.core, right.core, factor):
         return True
     if left.percent != right.percent:
         share = _HUNDREDTH if left.percent else 1 / _HUNDREDTH
@@ -175,11 +150,20 @@ def _same_value(one: Value, two: Value) -> bool:
     return False
 
 
-def _same_grid(one: Grid, two: Grid) -> bool:
+def _same_grid(one: Shape, two: Shape) -> bool:
+    if not isinstance(one, Grid) or not isinstance(two, Grid):
+        return False
     if [len(row) for row in one.rows] != [len(row) for row in two.rows]:
         return False
     cells = [[cell for row in grid.rows for cell in row] for grid in (one, two)]
     return _same_in_order(cells[0], cells[1])
+
+
+def _same_row(one: Shape, two: Shape) -> bool:
+    if not isinstance(one, Row) or not isinstance(two, Row):
+        return False
+    ends = (one.left, one.right) == (two.left, two.right)
+    return ends and _same_in_order(one.members, two.members)
 
 
 def _same_in_order(one: Sequence[Shape], two: Sequence[Shape]) -> bool:
@@ -195,9 +179,10 @@ def _same_members(one: Shape, two: Shape) -> bool:
     if left is None or right is None or len(left) != len(right) or len(left) > MAX_MEMBERS:
         return False
     names = _names(left), _names(right)
-    if names[0] is None or names[1] is None:
+    alike = not _tell_apart((*(names[0] or ()), *(names[1] or ())))
+    if names[0] is None or names[1] is None or alike:
         unnamed = [_value_of(m) for m in left], [_value_of(m) for m in right]
-        if len(set(names[0] or names[1] or ())) > 1:
+        if _tell_apart(names[0] or names[1] or ()):
             return _same_in_order(_by_name(left), _by_name(right))
         left, right = unnamed
     return _matched(left, right)
@@ -218,6 +203,11 @@ def _members(shape: Shape) -> list[Shape] | None:
 def _names(members: Sequence[Shape]) -> tuple[str, ...] | None:
     names = [member.name for member in members if isinstance(member, Named)]
     return tuple(names) if len(names) == len(members) else None
+
+
+def _tell_apart(names: Sequence[str]) -> bool:
+    """Whether names say which value is whose: x_1 and x_2 are two solutions in any order."""
+    return len({name.partition("_")[0] for name in names}) > 1
 
 
 def _value_of(shape: Shape) -> Shape:
@@ -294,24 +284,18 @@ def _proportional(one: Sequence[str], two: Sequence[str]) -> bool:
     )
 
 
-def _readable(shape: Shape) -> bool:
-    if isinstance(shape, Value):
-        core = shape.core
-        return as_set(shape) is not None or expressions.readable(core)
-    if isinstance(shape, Named):
-        return _readable(shape.value)
-    if isinstance(shape, Labelled):
-        return _readable(shape.content)
-    if isinstance(shape, Many | Row):
-        return bool(shape.members) and all(_readable(member) for member in shape.members)
-    if isinstance(shape, Grid):
-        return all(_readable(cell) for row in shape.rows for cell in row)
-    if isinstance(shape, Joined):
-        return all(_readable(part) for part in shape.sets)
-    if isinstance(shape, Inequality):
-        return all(expressions.readable(side) for side in shape.sides)
-    if isinstance(shape, Ratio):
-        return all(expressions.readable(term) for term in shape.terms)
-    if isinstance(shape, Equation):
-        return expressions.readable(shape.left) and expressions.readable(shape.right)
-    return True
+def _same_nothing(one: Shape, two: Shape) -> bool:
+    return isinstance(one, Nothing) and isinstance(two, Nothing)
+
+
+_COMPARED: tuple[tuple[Any, Callable[[Shape, Shape], bool]], ...] = (
+    (Named | Equation, _same_relation),
+    (Many, _same_members),
+    (Words, _same_words),
+    (Ratio, _same_ratio),
+    (Nothing, _same_nothing),
+    (Grid, _same_grid),
+    (Row, _same_row),
+    (Value, _same_value),
+)
+"""How shapes of a kind are compared, the first that one of the two is of."""

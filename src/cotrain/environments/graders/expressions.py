@@ -62,18 +62,19 @@ def equal(one: str, two: str, factor: Fraction = Fraction(1)) -> bool:
     left, right = _tree(one, first), _tree(two, second)
     if left is None or right is None:
         return False
-    if left.has(sympy.oo) or right.has(sympy.oo):
+    return _compared(first, second, left, right, factor)
+
+
+def _compared(
+    first: Literal | None, second: Literal | None, left: Any, right: Any, factor: Fraction
+) -> bool:
+    """Compares two trees, of which one may have been written as a decimal."""
+    if left.has(sympy.oo, -sympy.oo) or right.has(sympy.oo, -sympy.oo):
         return factor == 1 and left.doit() == right.doit()
-    large = [size_of(tree) > MAX_DIGITS for tree in (left, right)]
-    if any(large):
-        return all(large) and _large_equal(left, right, factor)
-    exact = exact_value(left), exact_value(right)
-    if exact[0] is not None and exact[1] is not None:
-        return exact[0] * factor == exact[1]
     for rounded, other, scale in ((first, right, factor), (second, left, 1 / factor)):
-        if rounded is not None and rounded.decimals is not None:
-            return not letters_of(other) and _stands_for(rounded, _near(other), scale)
-    return _trees_equal(left if factor == 1 else left * rational(factor), right)
+        if rounded is not None and rounded.decimals is not None and _is_small(other):
+            return not letters_of(other) and _is_written_by(rounded, other, scale)
+    return _trees_equal(left, right, factor)
 
 
 def equations_equal(one: tuple[str, str], two: tuple[str, str]) -> bool:
@@ -145,6 +146,13 @@ def _numbers_equal(one: Literal, two: Literal, factor: Fraction) -> bool:
     return False
 
 
+def _is_written_by(rounded: Literal, tree: Any, factor: Fraction) -> bool:
+    exact = exact_value(tree)
+    if exact is not None and rounded.value * factor == exact:
+        return True
+    return _stands_for(rounded, _near(tree) if exact is None else exact, factor)
+
+
 def _stands_for(rounded: Literal, value: Fraction | None, factor: Fraction) -> bool:
     """Whether a decimal stands for a value that it cannot write out.
 
@@ -177,20 +185,33 @@ def _near(tree: Any) -> Fraction | None:
     value = value_of(tree, {}, digits_for(tree))
     if value is None or abs(sympy.im(value)) > abs(value) / 10**30:
         return None
-    real = sympy.Rational(str(sympy.re(value)))
-    return Fraction(int(real.p), int(real.q))
+    return Fraction(str(sympy.re(value)))
 
 
-def _large_equal(left: Any, right: Any, factor: Fraction) -> bool:
+def _is_small(tree: Any) -> bool:
+    return size_of(tree) <= MAX_DIGITS
+
+
+def _trees_equal(left: Any, right: Any, factor: Fraction) -> bool:
+    """Exactly where both are rational, else by value; too large ones by their form."""
+    if not (_is_small(left) and _is_small(right)):
+        return not _is_small(left) and not _is_small(right) and _forms_equal(left, right, factor)
+    exact = exact_value(left), exact_value(right)
+    if exact[0] is not None and exact[1] is not None:
+        return exact[0] * factor == exact[1]
+    return _values_equal(left if factor == 1 else left * rational(factor), right)
+
+
+def _forms_equal(left: Any, right: Any, factor: Fraction) -> bool:
     if factor == 1 and left == right:
         return True
     raise UndecidedError("both answers are too large to be written out, and have unlike forms")
 
 
-def _trees_equal(left: Any, right: Any) -> bool:
+def _values_equal(left: Any, right: Any) -> bool:
     try:
         return equal_everywhere(left, right)
     except UndecidedError:
-        if left.has(sympy.I) or not (left.atoms(sympy.Function) or right.atoms(sympy.Function)):
+        if not (left.atoms(sympy.Function) or right.atoms(sympy.Function)):
             raise
     return bool(verify(left, right, timeout_seconds=0))

@@ -31,7 +31,7 @@ _SEGMENT = re.compile(
     re.DOTALL,
 )
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:\s*/\s*\d+)?%?")
-_PROSE = re.compile(r"[A-Za-z]{2,}[,;:]?\s+[A-Za-z]{2,}")
+_PROSE = re.compile(r"(?<![A-Za-z])[A-Za-z]{2,}+[,;:]?\s++[A-Za-z]{2}")
 _FINISHED = re.compile(r"[.!?]?[\s*$]*\Z")
 
 

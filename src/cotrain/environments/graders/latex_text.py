@@ -11,9 +11,9 @@ NEW_ROW = "⏎"
 """Where a row of a matrix ends."""
 
 _UNICODE = {
-    "−": "-",
-    "–": "-",
-    "×": r"\times ",
+    "\u2212": "-",
+    "\u2013": "-",
+    "\u00d7": r"\times ",
     "÷": "/",
     "·": r"\cdot ",
     "⋅": r"\cdot ",
@@ -24,13 +24,13 @@ _UNICODE = {
     "≠": r"\ne ",
     "≈": r"\approx ",
     "°": r"^\circ ",
-    "∪": r"\cup ",
+    "\u222a": r"\cup ",
     "∩": r"\cap ",
     "∅": r"\emptyset ",
     "∈": r"\in ",
     "±": r"\pm ",
     "∓": r"\mp ",
-    "ℝ": r"\mathbb{R}",
+    "\u211d": r"\mathbb{R}",
     "²": "^{2}",
     "³": "^{3}",
     "½": r"\frac{1}{2}",
@@ -43,7 +43,7 @@ _UNICODE = {
     "€": "⟦euro⟧",
     "£": "⟦pound sterling⟧",
     "¥": "⟦yen⟧",
-    "’": "'",
+    "\u2019": "'",
     "\u00a0": " ",
     "\u2009": " ",
     "\u202f": " ",
@@ -84,8 +84,13 @@ _SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\^\s*\{\s*\\circ\s*\}|\^\s*\\circ(?![A-Za-z])", r"^\\circ "),
         (r"\\%", "%"),
         (r"\\\$", "⟦dollars⟧"),
+        (r"\\(?:mathrm|text|mathbf|operatorname)\s*\{\s*([ie])\s*\}", r"\1 "),
+        (r"\\equiv(?![A-Za-z])", "="),
+        (r"\(\s*\\[pb]?mod\s*(\w+)\s*\)|\\pmod\s*\{?\s*(\w+)\s*\}?", r"⟦mod \1\2⟧"),
+        (r"(?<=\d)(?:\s|\\text\s*\{)\s*thousand\s*\}?", r"\\cdot 10^{3}"),
+        (r"(?<=\d)(?:\s|\\text\s*\{)\s*million\s*\}?", r"\\cdot 10^{6}"),
+        (r"(?<=\d)(?:\s|\\text\s*\{)\s*billion\s*\}?", r"\\cdot 10^{9}"),
         (r"\\(?:vec|mathbf|boldsymbol|bm|mathit|mathcal|mathsf)\s*\{([A-Za-z])\}", r"\1"),
-        (r"\\mathrm\s*\{([A-Za-z])\}(?=\s*(?:\^|[-+)]|$))(?<!\d.{12})", r"\1"),
         (r"\\(?:Re|R|reals)(?![A-Za-z])", r"\\mathbb{R}"),
         (r"\\mathbf\{R\}|\\mathbb\s+R", r"\\mathbb{R}"),
         (r"\\(?:backslash)(?![A-Za-z])", r"\\setminus "),
@@ -100,7 +105,9 @@ _TEXT = re.compile(
     r"\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|mathrm|mathbf|mathsf|mathit|mbox|hbox|operatorname\*?)"
     r"\s*\{([^{}]*)\}"
 )
-_FUNCTIONS = "sin|cos|tan|cot|sec|csc|sinh|cosh|tanh|arcsin|arccos|arctan|exp|ln|log|min|max|gcd|lcm"
+_FUNCTIONS = (
+    "sin|cos|tan|cot|sec|csc|sinh|cosh|tanh|arcsin|arccos|arctan|exp|ln|log|min|max|gcd|lcm"
+)
 _FUNCTION = re.compile(rf"(?<![\\A-Za-z])(a?(?:{_FUNCTIONS}))(?=\s*\()")
 _NATURAL_LOG = re.compile(r"(?<![\\A-Za-z])log(?=\s*\()")
 _QUOTIENT = re.compile(r"(?<![\\A-Za-z])(?:Fraction|Rational)\(\s*(-?\d+)\s*,\s*(-?\d+)\s*\)")
@@ -189,27 +196,33 @@ def _latex_name(name: str) -> str:
     return f"arc{name[1:]}" if name in ("asin", "acos", "atan") else name
 
 
-def _with_braces(text: str, opening: re.Pattern[str], command: str) -> str:
+def _with_braces(text: str, opening: re.Pattern[str], command: str, levels: int = 20) -> str:
     """`sqrt(...)`, or what else the pattern finds, with braces for its brackets."""
+    if levels == 0:
+        return text
+    closing = _closing_brackets(text)
     pieces: list[str] = []
     place = 0
     for match in opening.finditer(text):
-        closing = _closing_bracket(text, match.end())
-        if match.start() < place or closing is None:
+        end = closing.get(match.end())
+        if match.start() < place or end is None:
             continue
-        inner = _with_braces(text[match.end() + 1 : closing], opening, command)
+        inner = _with_braces(text[match.end() + 1 : end], opening, command, levels - 1)
         pieces += [text[place : match.start()], f"{command}{{{inner}}}"]
-        place = closing + 1
+        place = end + 1
     return "".join([*pieces, text[place:]])
 
 
-def _closing_bracket(text: str, opening: int) -> int | None:
-    depth = 0
-    for place in range(opening, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[place], 0)
-        if depth == 0:
-            return place
-    return None
+def _closing_brackets(text: str) -> dict[int, int]:
+    """The place of the closing bracket of each opening one."""
+    closing: dict[int, int] = {}
+    opened: list[int] = []
+    for place, character in enumerate(text):
+        if character == "(":
+            opened.append(place)
+        elif character == ")" and opened:
+            closing[opened.pop()] = place
+    return closing
 
 
 def _full_fraction(match: re.Match[str]) -> str:

@@ -19,14 +19,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-import cotrain
 from cotrain.environments.base import ServiceLostError
 
 Answerer: TypeAlias = Callable[[Mapping[str, Any]], object]
 
 START_SECONDS = 120.0
 SECONDS_TO_SPARE = 10
-_PACKAGE_FOLDER = str(Path(cotrain.__file__).resolve().parent.parent)
+_PACKAGE_FOLDER = str(Path(__file__).resolve().parents[3])
 
 
 class LateError(Exception):

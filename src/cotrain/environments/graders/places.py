@@ -122,8 +122,9 @@ def _with_real_roots(tree: Any) -> Any:
 
 
 def _in_domain(tree: Any, known: Mapping[Any, Any]) -> bool:
-    """Whether no root and no logarithm in it is that of a negative number."""
+    """Whether no root and no logarithm of letters in it is that of a negative number."""
     powers = [power for power in tree.atoms(sympy.Pow) if power.exp.is_integer is not True]
     inner = [p.base for p in powers if p.exp.xreplace(known).is_integer is not True]
     inner += [logarithm.args[0] for logarithm in tree.atoms(sympy.log)]
-    return all(part.xreplace(known).evalf(15).is_negative is not True for part in inner)
+    inner = [part.xreplace(known) for part in inner if part.free_symbols]
+    return all(part.evalf(15).is_negative is not True for part in inner)

@@ -33,7 +33,9 @@ _NAMES = re.compile(r"\(\s*[A-Za-z](?:_\{?\w\}?)?(?:\s*,\s*[A-Za-z](?:_\{?\w\}?)
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?%?")
 _WHOLE_TEXT = re.compile(r"⟦([^⟧]*)⟧")
 _CHOICE = re.compile(r"(?:⟦\s*\(?([A-H])\)?[.:]?\s*⟧|\(([A-H])\))\s*(\S.*)", re.DOTALL)
-_WORD = re.compile(r"[A-Za-z]{4,}|[A-Za-z]+(?:[ -][A-Za-z]+)+")
+_WORD = re.compile(
+    r"[A-Za-z]{4,}|(?i:yes|no|odd|one|two|six|ten|all|any)|[A-Za-z]+(?:[ -][A-Za-z]+)+"
+)
 _MATRIX = re.compile(
     r"\\begin\s*\{([pbBvV]?matrix|smallmatrix|array)\}(?:\s*\{[lcr| ]*\})?(.*)"
     r"\\end\s*\{\1\}",
@@ -116,8 +118,8 @@ def _listed(text: str) -> Shape | None:
     if not signs:
         return None
     parts = [part for part in parts if part and not _says_whole(part)]
-    if len(parts) == 1:
-        return _shape(parts[0])
+    if len(parts) < 2:
+        return _shape(parts[0]) if parts else Words(text)
     members = tuple(_shape(part) for part in parts)
     return Many(_with_shared_name(members), joined_by=joined_by)
 

@@ -1,12 +1,12 @@
 r"""Sets of real numbers: intervals, unions and inequalities, compared as the sets that they are."""
 
 import re
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 import sympy
 
-from cotrain.environments.graders.trees import tree_of
 from cotrain.environments.graders.shapes import (
     Equation,
     Inequality,
@@ -18,6 +18,7 @@ from cotrain.environments.graders.shapes import (
     Shape,
     Value,
 )
+from cotrain.environments.graders.trees import tree_of
 
 _VARIABLE = re.compile(r"[A-Za-z]|\\[A-Za-z]+")
 _REALS = re.compile(r"\\mathbb\s*\{?R\}?")
@@ -40,24 +41,10 @@ def as_set(shape: Shape) -> sympy.Set | None:
     >>> as_set(shapes(r"x<6")[0]) == as_set(shapes(r"(-\infty,6)")[0])
     True
     """
-    if isinstance(shape, Nothing):
-        return sympy.S.EmptySet
     if _is_reals(shape):
         return sympy.S.Reals
-    if isinstance(shape, Named):
-        return as_set(shape.value)
-    if isinstance(shape, Row):
-        return _interval(shape)
-    if isinstance(shape, Joined):
-        return _joined(shape)
-    if isinstance(shape, Inequality):
-        return _solutions(shape)
-    if isinstance(shape, Many):
-        return _of_members(shape)
-    if isinstance(shape, Value):
-        end = _end(shape.core)
-        return None if end is None else sympy.FiniteSet(end)
-    return None
+    make = _SET_OF.get(type(shape))
+    return None if make is None else make(shape)
 
 
 def variable_of(shape: Shape) -> str:
@@ -149,3 +136,20 @@ def _of_members(shape: Many) -> sympy.Set | None:
     together = reduce(lambda one, two: one.intersect(two), known)
     apart = shape.joined_by == "or" or together is sympy.S.EmptySet
     return sympy.Union(*known) if apart else together
+
+
+def _single(value: Value) -> sympy.Set | None:
+    end = _end(value.core)
+    return None if end is None else sympy.FiniteSet(end)
+
+
+_SET_OF: dict[type, Callable[[Any], sympy.Set | None]] = {
+    Nothing: lambda _: sympy.S.EmptySet,
+    Named: lambda named: as_set(named.value),
+    Row: _interval,
+    Joined: _joined,
+    Inequality: _solutions,
+    Many: _of_members,
+    Value: _single,
+}
+"""How a shape of each kind becomes a set."""

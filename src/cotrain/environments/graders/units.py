@@ -168,6 +168,8 @@ def conversion(unit: str, other: str) -> Fraction | None:
     >>> conversion("m", "cm"), conversion("", "cm"), conversion("m", "kg") is None
     (Fraction(100, 1), Fraction(1, 1), True)
     """
+    if "mod" in unit and "mod" in other and unit.split() != other.split():
+        return None
     one, two = measure(unit), measure(other)
     if one is None or two is None:
         return Fraction(1)

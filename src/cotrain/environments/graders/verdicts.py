@@ -5,7 +5,7 @@ import re
 from cotrain.environments.parsing import hide_thinking
 
 _WORD = re.compile(
-    r"(?P<negated>\b(?:not|never|isn['’]?t|aren['’]?t|wasn['’]?t|cannot\s+be|hardly|far\s+from)"
+    r"(?P<negated>\b(?:not|never|isn'?t|aren'?t|wasn'?t|cannot\s+be|hardly|far\s+from)"
     r"[\s*_\"'`]+(?:(?:at\s+all|entirely|fully|completely|quite|really|be|a|the)\s+)*"
     r"[*_\"'`]*)?"
     r"\b(?P<word>incorrect|correct)\b",
@@ -17,17 +17,17 @@ def parse_verdict(reply: str) -> bool | None:
     """True for "correct", False for "incorrect" or "not correct", None for a reply without either.
 
     Whole words, in any case, outside thinking. A negative verdict counts before a positive one, so
-    that a reply with both does not pass.
+    that a reply with both does not pass; nor does "not incorrect", which says too little.
 
     >>> parse_verdict("Verdict: CORRECT"), parse_verdict("INCORRECT"), parse_verdict("not correct")
     (True, False, False)
     >>> parse_verdict("The steps look fine.") is None
     True
     """
-    found = [_is_positive(match) for match in _WORD.finditer(hide_thinking(reply))]
+    shown = hide_thinking(reply).replace("\u2019", "'")
+    found = [_is_positive(match) for match in _WORD.finditer(shown)]
     return all(found) if found else None
 
 
 def _is_positive(match: re.Match[str]) -> bool:
-    is_correct = match["word"].lower() == "correct"
-    return is_correct != bool(match["negated"])
+    return match["word"].lower() == "correct" and not match["negated"]

@@ -39,7 +39,9 @@ class Verifier:
 
         Raises UndecidedError where the verifier takes too long or ends.
         """
-        question = {name: request[name] for name in ("dataset", "options", "seed", "digest", "reply")}
+        question = {
+            name: request[name] for name in ("dataset", "options", "seed", "digest", "reply")
+        }
         try:
             return float(self._workers.ask(question))
         except (LateError, WorkerLostError) as error:
