@@ -43,7 +43,7 @@ def test_environments_are_listed_with_roles_of_every_variant_data_and_options() 
 
 def test_environments_for_a_person_show_the_options_as_a_file_writes_them() -> None:
     shown = call("environments").stdout
-    assert "in other variants: solo, drafter, answerer" in shown
+    assert "in other variants: tool, solo, drafter, answerer" in shown
     assert 'view = "text"  ("text" or "compact")' in shown
     assert "max_moves = not set" in shown
 

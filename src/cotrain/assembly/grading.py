@@ -3,9 +3,12 @@
 A case is an object with an `id` and the fields of its kind:
 
     advantage   rewards (null is unscored), and if need be estimator and ddof -> one number a member
+    program     program, and tests or fn_name, inputs and outputs -> "pass" or "fail"
     moves       reply -> the moves read from it, or null
     answer      reply -> the text of the last answer tag, or null
     code        reply -> the program in it, or null
+    sokoban     board -> "solvable, shortest N" (moves) or "unsolvable"
+    grid        grid -> "shortest N" or "unreachable"; with moves, where they lead
 
 No case stops the others: the value of one that cannot be graded is `"error"`, with a reason.
 """
@@ -19,7 +22,9 @@ from typing import cast
 
 from cotrain.assembly.graders.base import Case, CaseError, Grader, shown
 from cotrain.assembly.graders.estimators import grade_advantage
+from cotrain.assembly.graders.programs import grade_program
 from cotrain.assembly.graders.replies import grade_answer, grade_code, grade_moves
+from cotrain.assembly.graders.rooms import grade_grid, grade_sokoban
 from cotrain.config import ConfigurationError, Fault, nearest, show
 
 KINDS = (
@@ -58,8 +63,8 @@ def grader_of(kind: str) -> Grader:
 
     >>> grader_of("mvoes")
     Traceback (most recent call last):
-    cotrain.config.faults.ConfigurationError: KIND = "mvoes": unknown kind, allowed are moves, \
-answer, code, advantage; nearest known: moves
+    cotrain.config.faults.ConfigurationError: KIND = "mvoes": unknown kind, allowed are \
+program, moves, answer, code, sokoban, grid, advantage; nearest known: moves
     """
     if kind in GRADERS:
         return GRADERS[kind]
@@ -121,9 +126,12 @@ def _unreadable(path: Path, allowed: str) -> ConfigurationError:
 
 GRADERS: Mapping[str, Grader] = MappingProxyType(
     {
+        "program": grade_program,
         "moves": grade_moves,
         "answer": grade_answer,
         "code": grade_code,
+        "sokoban": grade_sokoban,
+        "grid": grade_grid,
         "advantage": grade_advantage,
     }
 )

@@ -23,7 +23,11 @@ from cotrain.environments.returned import phase_faults
 EnvironmentClass: TypeAlias = type[Environment[Any]]
 
 ENVIRONMENTS: Mapping[str, str] = MappingProxyType(
-    {"plan_path": "cotrain.environments.plan_path:PlanPath"}
+    {
+        "plan_path": "cotrain.environments.plan_path:PlanPath",
+        "sokoban": "cotrain.environments.sokoban:Sokoban",
+        "coding": "cotrain.environments.coding:Coding",
+    }
 )
 """The shipped environments, imported when they are asked for."""
 
@@ -52,7 +56,8 @@ def load_environment_class(name: str) -> EnvironmentClass:
     >>> load_environment_class("plan_pth")
     Traceback (most recent call last):
     cotrain.config.faults.ConfigurationError: environment.name = "plan_pth": unknown environment, \
-allowed are plan_path, path/to/file.py:Class, package.module:Class; nearest known: plan_path
+allowed are plan_path, sokoban, coding, path/to/file.py:Class, package.module:Class; \
+nearest known: plan_path
     """
     if ":" not in name:
         name_of_class = ENVIRONMENTS.get(name) or _entry_point(name)
@@ -77,7 +82,7 @@ def make_environment(
     >>> make_environment("plan_path", {"size": 6}, {"planer": "Plan."})
     Traceback (most recent call last):
     cotrain.config.faults.ConfigurationError: team.roles.planer: plan_path has no such role, \
-allowed are proposer, planner, solo, drafter, answerer; nearest known: planner
+allowed are proposer, tool, planner, solo, drafter, answerer; nearest known: planner
     """
     environment_class = load_environment_class(name)
     options_class: type[Any] = environment_class.Options
