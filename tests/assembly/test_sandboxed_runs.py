@@ -7,8 +7,6 @@ from tests.cli.commands import call, program
 
 from cotrain.runs.store import RunFolder
 
-pytest.importorskip("cotrain.environments.sandbox")
-
 PRINTER = """
 from cotrain import Environment, Message, Outcome, Role, Task
 from cotrain.environments.requests import program_request
