@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from tests.environments.sandbox.opened import KINDS, opened, processes_with
 
 from cotrain.environments.sandbox import Limits, Run, Sandbox
-from tests.environments.sandbox.opened import KINDS, opened, processes_with
 
 
 @pytest.fixture(scope="module", params=KINDS)
