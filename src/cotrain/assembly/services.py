@@ -19,6 +19,13 @@ from cotrain.config.keys import nearest
 from cotrain.core.episode import Evidence, Request
 from cotrain.environments.base import Environment, ServiceLostError
 from cotrain.environments.requests import MATHS, SANDBOXED, VERIFY
+from cotrain.environments.sandbox import (
+    Limits,
+    SandboxUnavailableError,
+    open_sandbox,
+    refuse_unavailable,
+    sandbox_handlers,
+)
 from cotrain.rollouts.evidence import Handler, Try, tried
 
 NO_SANDBOX = "none"
@@ -145,8 +152,6 @@ def _answered_twice(config: Config, kind: str) -> Fault:
 
 
 def _refuse_no_isolation(settings: SandboxSettings) -> None:
-    from cotrain.environments.sandbox import SandboxUnavailableError, refuse_unavailable  # noqa: PLC0415 - opened when needed
-
     try:
         refuse_unavailable(settings.kind)
     except SandboxUnavailableError as error:
@@ -155,8 +160,6 @@ def _refuse_no_isolation(settings: SandboxSettings) -> None:
 
 
 def _open_sandbox(settings: SandboxSettings, find: Find) -> Opened:
-    from cotrain.environments.sandbox import Limits, open_sandbox, sandbox_handlers  # noqa: PLC0415 - opened when needed
-
     limits = Limits(seconds=settings.seconds, memory_bytes=settings.memory_bytes)
     sandbox = open_sandbox(settings.kind, settings.workers, limits)
     return Opened(sandbox_handlers(sandbox), sandbox.close)
