@@ -6,6 +6,7 @@ A case is an object with an `id` and the fields of its kind:
     moves       reply -> the moves read from it, or null
     answer      reply -> the text of the last answer tag, or null
     code        reply -> the program in it, or null
+    sudoku      puzzle and reply_grid -> "solved" or "wrong"
 
 No case stops the others: the value of one that cannot be graded is `"error"`, with a reason.
 """
@@ -19,6 +20,7 @@ from typing import cast
 
 from cotrain.assembly.graders.base import Case, CaseError, Grader, shown
 from cotrain.assembly.graders.estimators import grade_advantage
+from cotrain.assembly.graders.puzzles import grade_sudoku
 from cotrain.assembly.graders.replies import grade_answer, grade_code, grade_moves
 from cotrain.config import ConfigurationError, Fault, nearest, show
 
@@ -59,7 +61,7 @@ def grader_of(kind: str) -> Grader:
     >>> grader_of("mvoes")
     Traceback (most recent call last):
     cotrain.config.faults.ConfigurationError: KIND = "mvoes": unknown kind, allowed are moves, \
-answer, code, advantage; nearest known: moves
+answer, code, sudoku, advantage; nearest known: moves
     """
     if kind in GRADERS:
         return GRADERS[kind]
@@ -124,6 +126,7 @@ GRADERS: Mapping[str, Grader] = MappingProxyType(
         "moves": grade_moves,
         "answer": grade_answer,
         "code": grade_code,
+        "sudoku": grade_sudoku,
         "advantage": grade_advantage,
     }
 )

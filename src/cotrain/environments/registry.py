@@ -23,7 +23,10 @@ from cotrain.environments.returned import phase_faults
 EnvironmentClass: TypeAlias = type[Environment[Any]]
 
 ENVIRONMENTS: Mapping[str, str] = MappingProxyType(
-    {"plan_path": "cotrain.environments.plan_path:PlanPath"}
+    {
+        "plan_path": "cotrain.environments.plan_path:PlanPath",
+        "sudoku": "cotrain.environments.sudoku:Sudoku",
+    }
 )
 """The shipped environments, imported when they are asked for."""
 
@@ -52,7 +55,7 @@ def load_environment_class(name: str) -> EnvironmentClass:
     >>> load_environment_class("plan_pth")
     Traceback (most recent call last):
     cotrain.config.faults.ConfigurationError: environment.name = "plan_pth": unknown environment, \
-allowed are plan_path, path/to/file.py:Class, package.module:Class; nearest known: plan_path
+allowed are plan_path, sudoku, path/to/file.py:Class, package.module:Class; nearest known: plan_path
     """
     if ":" not in name:
         name_of_class = ENVIRONMENTS.get(name) or _entry_point(name)
