@@ -218,7 +218,7 @@ class Sudoku(Environment[State]):
         reading = self._reading(state, agent, reply, evidence)
         if reading.fills is None:
             unread = "" if plays else reading.unread
-            parts = self._parts(agent, reading.written, 0.0, 0.0)
+            parts = self._parts(agent, float(reading.written), 0.0, 0.0)
             return Outcome(replace(state, proposal=None, unread=unread), 0.0, parts)
         trial = try_fills(state, reading.fills, self.options.max_fills)
         legal, progress = trial.illegal is None, 0.0
@@ -226,7 +226,7 @@ class Sudoku(Environment[State]):
             progress = self.progress(state, trial.cells)
         team = float(state.puzzle.is_solved_by(trial.cells))
         second = 1.0 if self._writes_programs(agent) else float(legal)
-        parts = self._parts(agent, True, second, progress)
+        parts = self._parts(agent, 1.0, second, progress)
         if not plays:
             return Outcome(replace(state, proposal=trial, unread=""), team, parts)
         best = max(state.best, state.num_right(trial.cells))
@@ -304,7 +304,7 @@ class Sudoku(Environment[State]):
     def _parts(self, agent: str, written: bool, second: float, progress: float) -> tuple[Part, ...]:
         name = "ran" if self._writes_programs(agent) else "legal"
         return (
-            Part("format", 0.1, float(written)),
+            Part("format", 0.1, written),
             Part(name, 0.1, second),
             Part("progress", 0.8, progress),
         )
