@@ -113,6 +113,14 @@ def sudoku_reply(
     return environment.reply_with(role, chosen or fills[:limit])
 
 
+def sudoku_cells(size: int) -> list[str]:
+    """The words for cells: open ones, clues, and values of the team's own."""
+    numbers = range(1, size + 1)
+    cells = [f"r{row}c{column}" for row in numbers for column in numbers]
+    filled = [f"{cell}{mark}{value}" for cell in cells for mark in "=:" for value in numbers]
+    return [*cells, *filled]
+
+
 NUMBERS = tuple(map(str, range(41)))
 LESSONS: Mapping[str, Lesson] = {
     "plan_path": Lesson(
@@ -129,8 +137,8 @@ LESSONS: Mapping[str, Lesson] = {
         preset="sudoku_tiny",
         words=(
             *("proposer", "reasoner", "solo", "drafter", "answerer"),
-            *("<answer>", "</answer>", ".", "-", "fills", "grid", "proposal", "none", "leads"),
-            *("illegal", *NUMBERS[:10], *(f"+{number}" for number in range(1, 10))),
+            *("<answer>", "</answer>", "-", "fills", "grid", "open", "proposal", "none", "legal"),
+            *("illegal", *NUMBERS[:10], *sudoku_cells(4)),
         ),
         variants=sudoku_variants,
         reply=sudoku_reply,

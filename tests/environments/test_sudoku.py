@@ -194,20 +194,26 @@ def test_prompts_in_words_show_grid_own_fills_limit_and_what_the_proposal_leads_
 def test_compact_prompts_are_words_with_one_blank_between_them() -> None:
     environment = Sudoku(SudokuOptions(view="compact", max_fills=2))
     filled = act(OPENING, "reasoner", "(1, 2, 4)").state
-    head = "fills 2 grid 1 +4 2 . . . 4 1 . 3 . . 4 . . ."
+    head = (
+        "fills 2 grid r1c1=1 r1c2:4 r1c3=2 r2c3=4 r2c4=1 r3c2=3 r4c1=4 "
+        "open r1c4 r2c1 r2c2 r3c1 r3c3 r3c4 r4c2 r4c3 r4c4"
+    )
     system, user = environment.observe(filled, "reasoner")
     assert (system.content, user.content) == ("reasoner", f"{head} proposal none")
     assert environment.observe(filled, "proposer")[1].content == head
-    legal = act(filled, "proposer", "(2, 1, 3)").state
-    assert environment.observe(legal, "reasoner")[1].content == (
-        f"{head} proposal 2 1 3 leads 1 +4 2 . +3 . 4 1 . 3 . . 4 . . ."
-    )
-    illegal = act(filled, "proposer", "(2, 1, 3) (2, 2, 30)").state
-    shown = environment.observe(illegal, "reasoner")[1].content
-    assert shown == f"{head} proposal 2 1 3 2 2 - illegal 2 2 -"
-    unchanged = act(filled, "proposer", "(1, 1, 1)").state
-    assert environment.observe(unchanged, "reasoner")[1].content.endswith("1 1 1 illegal -")
-    assert environment.reply_with("reasoner", [(1, 2, 4)]) == "<answer> 1 2 4 </answer>"
+    for answer, shown in (
+        ("(2, 1, 3)", "r2c1 3 legal"),
+        ("(2, 1, 3) (2, 2, 3)", "r2c1 3 r2c2 3 illegal r2c1 3"),
+        ("(2, 1, 3) (2, 2, 30)", "r2c1 3 r2c2 - illegal r2c2 -"),
+        ("(9, 1, 3)", "- 3 illegal - 3"),
+        ("(1, 1, 1)", "r1c1 1 illegal -"),
+    ):
+        state = act(filled, "proposer", answer).state
+        assert environment.observe(state, "reasoner")[1].content == f"{head} proposal {shown}"
+    unlimited = Sudoku(SudokuOptions(view="compact"))
+    assert "fills" not in unlimited.observe(OPENING, "reasoner")[1].content
+    fills = [(1, 2, 4), (2, 1, 3)]
+    assert environment.reply_with("reasoner", fills) == "<answer> r1c2 4 r2c1 3 </answer>"
 
 
 def test_whole_grids_are_spoken_of_only_where_replies_have_no_limit() -> None:

@@ -3,8 +3,8 @@
 Two forms are read. A whole grid: rows of digits on lines of their own, with `/` between them, as a
 list of lists, or all cells in order; cells that are left open are `0`, `.` or `_`, and blanks,
 commas, `|` and ruled lines do not matter. Or fills: each a row, a column and a value, counted from
-1, in brackets, on lines of their own, in a list, in objects or in words (`row 1, column 2: 3`).
-81 bare numbers are the cells of a 9 x 9 grid, not 27 fills.
+1, in brackets, on lines of their own, in a list, in objects or in words (`row 1, column 2: 3`, or
+`r1c2 3`). 81 bare numbers are the cells of a 9 x 9 grid, not 27 fills.
 """
 
 import json
@@ -20,8 +20,8 @@ Fill: TypeAlias = tuple[int, int, int]
 _FENCE = re.compile(r"```[\w+-]*")
 _LABELLED = re.compile(
     r"\br(?:ow)?[ \t]{0,3}[=:]?[ \t]{0,3}([0-9]{1,3})[ \t]{0,3},?[ \t]{0,3}"
-    r"c(?:ol(?:umn)?)?[ \t]{0,3}[=:]?[ \t]{0,3}([0-9]{1,3})[ \t]{0,3},?[ \t]{0,3}"
-    r"(?:=|:|->|v(?:al(?:ue)?)?[ \t]{0,3}[=:]?)[ \t]{0,3}([0-9]{1,3})\b",
+    r"c(?:ol(?:umn)?)?[ \t]{0,3}[=:]?[ \t]{0,3}([0-9]{1,3})[ \t]{0,3},?"
+    r"(?:[ \t]{0,3}(?:=|:|->|v(?:al(?:ue)?)?[ \t]{0,3}[=:]?)[ \t]{0,3}|[ \t]{1,3})([0-9]{1,3})\b",
     re.IGNORECASE,
 )
 _PLACE_AND_VALUE = re.compile(
@@ -47,7 +47,7 @@ def parse_fills(reply: str, size: int) -> tuple[Fill, ...] | None:
 
     >>> parse_fills("<answer>(1, 2, 3)</answer> no: <answer>1...\\n....\\n...4\\n....</answer>", 4)
     ((1, 1, 1), (3, 4, 4))
-    >>> parse_fills("<answer> 1 2 4 3 1 2 </answer>", 4)
+    >>> parse_fills("<answer> r1c2 4 r3c1 2 </answer>", 4)
     ((1, 2, 4), (3, 1, 2))
     >>> parse_fills("The first cell is 4.", 4) is None
     True

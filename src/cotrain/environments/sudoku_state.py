@@ -179,9 +179,21 @@ def state_in_words(state: State, max_fills: int | None) -> str:
 
 
 def state_in_tokens(state: State, max_fills: int | None) -> str:
-    """The state as tokens: `fills 2 grid 1 . +3 . ...`, where `+3` is a 3 of the team's own."""
+    """The state as tokens, filled cells before open ones.
+
+    For example `fills 2 grid r1c1=4 r1c3:2 ... open r1c2 r1c4 ...`, with `=` for a clue and `:` for
+    a value of the team's own.
+    """
     tokens = [] if max_fills is None else ["fills", str(max_fills)]
-    return " ".join([*tokens, "grid", *_cell_tokens(state, state.cells)])
+    own, grid, empty = set(state.own_fills()), list[str](), list[str]()
+    for cell, value in enumerate(state.cells):
+        row, column = place_of(cell, state.size)
+        if value:
+            mark = ":" if (row, column, value) in own else "="
+            grid.append(f"r{row}c{column}{mark}{value}")
+        else:
+            empty.append(f"r{row}c{column}")
+    return " ".join([*tokens, "grid", *grid, "open", *empty])
 
 
 def proposal_in_words(state: State) -> str:
@@ -201,26 +213,33 @@ def proposal_in_words(state: State) -> str:
 def proposal_in_tokens(state: State) -> str:
     """The proposal as tokens.
 
-    `proposal none`, `proposal 1 2 4 leads 1 +4 ...` or `proposal 1 2 4 illegal 1 2 4` with the
-    first illegal fill (`illegal -` where no single one is). `-` is a number out of range.
+    `proposal none`; `proposal r1c2 4 legal`, which leads to the grid with these fills; or
+    `proposal r1c2 4 illegal r1c2 4` with the first illegal fill, `illegal -` where no single one
+    is. `-` also stands for a place or a value that is not there.
     """
     trial = state.proposal
     if trial is None:
         return "proposal none"
     tokens = ["proposal", *_fill_tokens(trial.fills, state.size)]
     if trial.illegal is None:
-        return " ".join([*tokens, "leads", *_cell_tokens(state, trial.cells)])
+        return " ".join([*tokens, "legal"])
     first = () if trial.illegal.fill is None else (trial.illegal.fill,)
     return " ".join([*tokens, "illegal", *(_fill_tokens(first, state.size) or ["-"])])
 
 
 def _fill_tokens(fills: Iterable[Fill], size: int) -> list[str]:
-    return [str(n) if 0 <= n <= size else "-" for fill in fills for n in fill]
+    numbers = range(1, size + 1)
+    tokens: list[str] = []
+    for row, column, value in fills:
+        there = row in numbers and column in numbers
+        tokens.append(f"r{row}c{column}" if there else "-")
+        tokens.append(str(value) if value in numbers else "-")
+    return tokens
 
 
-def _cell_tokens(state: State, cells: Cells) -> list[str]:
-    pairs = zip(state.puzzle.clues, cells, strict=True)
-    return [str(clue) if clue else f"+{cell}" if cell else "." for clue, cell in pairs]
+def fills_in_tokens(fills: Iterable[Fill]) -> str:
+    """Fills as a reply of a small model writes them: `r1c2 4 r2c1 3`."""
+    return " ".join(f"r{row}c{column} {value}" for row, column, value in fills)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +275,7 @@ VIEWS: Mapping[str, View] = MappingProxyType(
             prompt=lambda role: role.name,
             state=state_in_tokens,
             proposal=proposal_in_tokens,
-            fills=lambda fills: " ".join(str(number) for fill in fills for number in fill),
+            fills=fills_in_tokens,
             between=" ",
             closing="",
             reply="<answer> {} </answer>",
