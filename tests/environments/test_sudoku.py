@@ -196,7 +196,7 @@ def test_compact_prompts_are_words_with_one_blank_between_them() -> None:
     filled = act(OPENING, "reasoner", "(1, 2, 4)").state
     head = (
         "fills 2 grid r1c1=1 r1c2:4 r1c3=2 r2c3=4 r2c4=1 r3c2=3 r4c1=4 "
-        "open r1c4 r2c1 r2c2 r3c1 r3c3 r3c4 r4c2 r4c3 r4c4"
+        "open r1c4 3 r2c1 2 3 r2c2 2 r3c1 2 r3c3 1 r3c4 2 4 r4c2 1 2 r4c3 1 3 r4c4 2 3"
     )
     system, user = environment.observe(filled, "reasoner")
     assert (system.content, user.content) == ("reasoner", f"{head} proposal none")

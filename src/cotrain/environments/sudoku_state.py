@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from cotrain.environments.base import Role
-from cotrain.environments.sudoku_grid import Cells, Puzzle, layout_of, solutions
+from cotrain.environments.sudoku_grid import Cells, Puzzle, layout_of, solutions, values_left
 from cotrain.environments.sudoku_prompts import CELLS
 from cotrain.environments.sudoku_reply import Fill
 
@@ -179,10 +179,10 @@ def state_in_words(state: State, max_fills: int | None) -> str:
 
 
 def state_in_tokens(state: State, max_fills: int | None) -> str:
-    """The state as tokens, filled cells before open ones.
+    """The state as tokens: the filled cells, then the open ones, each with the values it may take.
 
-    For example `fills 2 grid r1c1=4 r1c3:2 ... open r1c2 r1c4 ...`, with `=` for a clue and `:` for
-    a value of the team's own.
+    For example `fills 2 grid r1c1=4 r1c3:2 ... open r1c2 1 3 r1c4 3 ...`, with `=` for a clue, `:`
+    for a value of the team's own, and after an open cell what none of its row, column and box has.
     """
     tokens = [] if max_fills is None else ["fills", str(max_fills)]
     own, grid, empty = set(state.own_fills()), list[str](), list[str]()
@@ -192,7 +192,7 @@ def state_in_tokens(state: State, max_fills: int | None) -> str:
             mark = ":" if (row, column, value) in own else "="
             grid.append(f"r{row}c{column}{mark}{value}")
         else:
-            empty.append(f"r{row}c{column}")
+            empty += [f"r{row}c{column}", *map(str, values_left(state.cells, cell))]
     return " ".join([*tokens, "grid", *grid, "open", *empty])
 
 
