@@ -27,6 +27,7 @@ ENVIRONMENTS: Mapping[str, str] = MappingProxyType(
         "plan_path": "cotrain.environments.plan_path:PlanPath",
         "sokoban": "cotrain.environments.sokoban:Sokoban",
         "coding": "cotrain.environments.coding:Coding",
+        "sudoku": "cotrain.environments.sudoku:Sudoku",
     }
 )
 """The shipped environments, imported when they are asked for."""
@@ -56,7 +57,7 @@ def load_environment_class(name: str) -> EnvironmentClass:
     >>> load_environment_class("plan_pth")
     Traceback (most recent call last):
     cotrain.config.faults.ConfigurationError: environment.name = "plan_pth": unknown environment, \
-allowed are plan_path, sokoban, coding, path/to/file.py:Class, package.module:Class; \
+allowed are plan_path, sokoban, sudoku, coding, path/to/file.py:Class, package.module:Class; \
 nearest known: plan_path
     """
     if ":" not in name:
