@@ -26,8 +26,8 @@ ENVIRONMENTS: Mapping[str, str] = MappingProxyType(
     {
         "plan_path": "cotrain.environments.plan_path:PlanPath",
         "sokoban": "cotrain.environments.sokoban:Sokoban",
-        "coding": "cotrain.environments.coding:Coding",
         "sudoku": "cotrain.environments.sudoku:Sudoku",
+        "coding": "cotrain.environments.coding:Coding",
     }
 )
 """The shipped environments, imported when they are asked for."""
