@@ -40,7 +40,9 @@ def test_the_preamble_and_the_names_of_the_function_are_there_for_the_test_code(
     sandbox: Sandbox,
 ) -> None:
     preamble = "import math\ndef f(x): raise ValueError\ndef close(a, b): return abs(a - b) < 1e-6"
-    check = "def check(candidate):\n    assert close(candidate(4), math.sqrt(4))\n    assert f(9)==3"
+    check = (
+        "def check(candidate):\n    assert close(candidate(4), math.sqrt(4))\n    assert f(9)==3"
+    )
     assert sandbox.check("def f(x): return x ** 0.5", "f", preamble, check) == PASSED
 
 
@@ -72,7 +74,7 @@ CHEATS = {
         "import os\nfor n in range(20):\n    try: os.write(n, b'passed')\n    except OSError: pass\n"
         "def f(x): return 0"
     ),
-    "an answer that is not plain": "import os\ndef f(x): os.write(3, b'{\"value\": \"[\"}\\n')",
+    "an answer that is not plain": 'import os\ndef f(x): os.write(3, b\'{"value": "["}\\n\')',
     "a subclass": "class N(int):\n    __eq__ = lambda s, o: True\ndef f(x): return N()",
     "frames of the test code": (
         "import sys\ndef f(x):\n    frame = sys._getframe()\n    while frame:\n"
