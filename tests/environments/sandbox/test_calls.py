@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from tests.environments.sandbox.opened import KINDS, opened
 
 from cotrain.environments.sandbox import Limits, Run, Sandbox
-from tests.environments.sandbox.opened import KINDS, opened
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
+from tests.environments.sandbox.opened import KINDS, opened
 
 from cotrain.environments.sandbox import Limits, Run, Sandbox
-from tests.environments.sandbox.opened import KINDS, opened
 
 PASSED, FAILED = Run("finished", exit_code=0, passed=True), Run("failed", exit_code=1)
 CHECK = "def check(candidate):\n    assert candidate(2) == 4\n    assert candidate(3) == 9\n"
@@ -69,9 +69,10 @@ CHEATS = {
     "hard exit at import": "import os\nos._exit(0)",
     "exit in a call": "def f(x): raise SystemExit(0)",
     "hard exit in a call": "import os\ndef f(x): os._exit(0)",
-    "the verdict over the line": "import os\ndef f(x):\n    os.write(3, b'passed\\n')\n    return 0",
+    "the verdict over the line": "import os\ndef f(x): return os.write(3, b'passed\\n')",
     "the verdict over every descriptor": (
-        "import os\nfor n in range(20):\n    try: os.write(n, b'passed')\n    except OSError: pass\n"
+        "import os\nfor n in range(20):\n"
+        "    try: os.write(n, b'passed')\n    except OSError: pass\n"
         "def f(x): return 0"
     ),
     "an answer that is not plain": 'import os\ndef f(x): os.write(3, b\'{"value": "["}\\n\')',

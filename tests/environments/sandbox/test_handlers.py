@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from tests.environments.sandbox.opened import KINDS, opened
 
 from cotrain.environments.requests import (
     SANDBOXED,
@@ -13,7 +14,6 @@ from cotrain.environments.requests import (
 )
 from cotrain.environments.returned import check_json
 from cotrain.environments.sandbox import Limits, sandbox_handlers
-from tests.environments.sandbox.opened import KINDS, opened
 
 
 @pytest.fixture(scope="module", params=KINDS)

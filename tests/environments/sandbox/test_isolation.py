@@ -10,12 +10,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
 from bench.hostile import HOSTILE
+from tests.environments.sandbox.opened import needs_bubblewrap, processes_with, zombies
+
 from cotrain.environments.sandbox import Limits, Run
 from cotrain.environments.sandbox.bubblewrap import command, start
 from cotrain.environments.sandbox.pool import BubblewrapSandbox
-from tests.environments.sandbox.opened import needs_bubblewrap, processes_with, zombies
 
 pytestmark = needs_bubblewrap
 

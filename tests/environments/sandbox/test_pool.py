@@ -11,20 +11,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-
-from cotrain.environments.sandbox import (
-    Limits,
-    Run,
-    SandboxUnavailableError,
-    open_sandbox,
-    refuse_unavailable,
-)
 from tests.environments.sandbox.opened import (
     isolated,
     needs_bubblewrap,
     opened,
     processes_with,
     zombies,
+)
+
+from cotrain.config.faults import ConfigurationError
+from cotrain.environments.sandbox import (
+    Limits,
+    Run,
+    SandboxUnavailableError,
+    open_sandbox,
+    refuse_unavailable,
 )
 
 LIMITS = Limits(seconds=20)
@@ -261,6 +262,6 @@ def test_the_unsafe_kind_leaves_no_folder_descriptor_or_zombie(tmp_path: Path) -
 
 
 def test_limits_too_small_for_an_interpreter_are_refused() -> None:
-    with pytest.raises(Exception, match="sandbox.memory_bytes = 1"):
+    with pytest.raises(ConfigurationError, match=r"sandbox\.memory_bytes = 1"):
         Limits(memory_bytes=1)
     assert issubclass(SandboxUnavailableError, RuntimeError)
