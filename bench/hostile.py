@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 
-from cotrain.environments.sandbox import Limits, Run
+from cotrain.environments.sandbox import Limits
 from cotrain.environments.sandbox.bubblewrap import FIRST_USER, NUM_USERS
 from cotrain.environments.sandbox.pool import BubblewrapSandbox
 
@@ -283,8 +283,9 @@ def soak(programs: int, workers: int) -> Soak:
     sandbox = BubblewrapSandbox(workers, SOAK_LIMITS)
     with ThreadPoolExecutor(workers) as threads, closing(sandbox):
 
-        def one(name: str) -> tuple[str, Run]:
-            return name, sandbox.run(HOSTILE[name], "#SECRET-OF-ANOTHER-PROGRAM\n")
+        def one(name: str) -> tuple[str, str]:
+            run = sandbox.run(HOSTILE[name], "#SECRET-OF-ANOTHER-PROGRAM\n")
+            return run.status, name if "BROKE OUT" in run.stdout + run.stderr else ""
 
         first = list(threads.map(one, names[: len(HOSTILE)]))
         held = _resident_bytes()
@@ -292,8 +293,8 @@ def soak(programs: int, workers: int) -> Soak:
         grown = _resident_bytes() - held
     new = {line: path for path, line in _processes().items() if path not in processes}
     return Soak(
-        statuses=Counter(run.status for _, run in runs),
-        broke_out=[name for name, run in runs if "BROKE OUT" in run.stdout + run.stderr],
+        statuses=Counter(status for status, _ in runs),
+        broke_out=[name for _, name in runs if name],
         survivors=[line for line, path in new.items() if _is_ours(line, path, users)],
         zombies=[str(path) for path in _processes() if _is_zombie_child(path)],
         files_left=[*_files_left(), *_segments_left()],
