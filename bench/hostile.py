@@ -248,7 +248,7 @@ SOAK_LIMITS = Limits(seconds=1.0, memory_bytes=2**27, file_bytes=2**22)
 class Soak:
     """What hostile programs did, and what was left of them when the sandbox had been closed.
 
-    `grown_bytes` is what this process holds more at the end than after a first pass over all.
+    `grown_bytes` is what this process holds more at the end than halfway.
     """
 
     statuses: Counter[str]
@@ -287,9 +287,9 @@ def soak(programs: int, workers: int) -> Soak:
             run = sandbox.run(HOSTILE[name], "#SECRET-OF-ANOTHER-PROGRAM\n")
             return run.status, name if "BROKE OUT" in run.stdout + run.stderr else ""
 
-        first = list(threads.map(one, names[: len(HOSTILE)]))
+        first = list(threads.map(one, names[: programs // 2]))
         held = _resident_bytes()
-        runs = first + list(threads.map(one, names[len(HOSTILE) :]))
+        runs = first + list(threads.map(one, names[programs // 2 :]))
         grown = _resident_bytes() - held
     new = {line: path for path, line in _processes().items() if path not in processes}
     return Soak(
