@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 
-from cotrain.environments.sandbox import Limits, Run
+from cotrain.environments.sandbox import Limits
 from cotrain.environments.sandbox.bubblewrap import FIRST_USER, NUM_USERS
 from cotrain.environments.sandbox.pool import BubblewrapSandbox
 
@@ -248,7 +248,7 @@ SOAK_LIMITS = Limits(seconds=1.0, memory_bytes=2**27, file_bytes=2**22)
 class Soak:
     """What hostile programs did, and what was left of them when the sandbox had been closed.
 
-    `grown_bytes` is what this process holds more at the end than after a first pass over all.
+    `grown_bytes` is what this process holds more at the end than halfway.
     """
 
     statuses: Counter[str]
@@ -283,17 +283,18 @@ def soak(programs: int, workers: int) -> Soak:
     sandbox = BubblewrapSandbox(workers, SOAK_LIMITS)
     with ThreadPoolExecutor(workers) as threads, closing(sandbox):
 
-        def one(name: str) -> tuple[str, Run]:
-            return name, sandbox.run(HOSTILE[name], "#SECRET-OF-ANOTHER-PROGRAM\n")
+        def one(name: str) -> tuple[str, str]:
+            run = sandbox.run(HOSTILE[name], "#SECRET-OF-ANOTHER-PROGRAM\n")
+            return run.status, name if "BROKE OUT" in run.stdout + run.stderr else ""
 
-        first = list(threads.map(one, names[: len(HOSTILE)]))
+        first = list(threads.map(one, names[: programs // 2]))
         held = _resident_bytes()
-        runs = first + list(threads.map(one, names[len(HOSTILE) :]))
+        runs = first + list(threads.map(one, names[programs // 2 :]))
         grown = _resident_bytes() - held
     new = {line: path for path, line in _processes().items() if path not in processes}
     return Soak(
-        statuses=Counter(run.status for _, run in runs),
-        broke_out=[name for name, run in runs if "BROKE OUT" in run.stdout + run.stderr],
+        statuses=Counter(status for status, _ in runs),
+        broke_out=[name for _, name in runs if name],
         survivors=[line for line, path in new.items() if _is_ours(line, path, users)],
         zombies=[str(path) for path in _processes() if _is_zombie_child(path)],
         files_left=[*_files_left(), *_segments_left()],

@@ -3,11 +3,13 @@
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -27,22 +29,30 @@ from cotrain.environments.sandbox import (
     open_sandbox,
     refuse_unavailable,
 )
+from cotrain.environments.sandbox.bubblewrap import launch, start
+from cotrain.environments.sandbox.pool import BubblewrapSandbox
 
 LIMITS = Limits(seconds=20)
 DOUBLE = "print(2 * int(input()))"
 
 
+def children_of(process: int | str) -> set[int]:
+    """Those that run now; one that has just ended is none."""
+    found: set[int] = set()
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):
+            found |= {int(child) for child in path.read_text().split()}
+    return found
+
+
 def sandbox_processes() -> set[int]:
     """The processes of bubblewrap that this process started."""
-    children = Path("/proc/self/task").glob("*/children")
-    found = {int(child) for path in children for child in path.read_text().split()}
-    return {pid for pid in found if b"bwrap" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+    return {child for child in children_of("self") if children_of(child)}
 
 
 def warm_interpreters() -> set[int]:
     """The processes that bubblewrap started for this process."""
-    paths = (Path(f"/proc/{process}/task/{process}/children") for process in sandbox_processes())
-    return {int(child) for path in paths for child in path.read_text().split()}
+    return {inner for child in children_of("self") for inner in children_of(child)}
 
 
 @needs_bubblewrap
@@ -202,47 +212,49 @@ def test_without_bubblewrap_it_is_refused_with_what_to_install(tmp_path: Path) -
         assert 'sandbox.kind = "unsafe-subprocess"' in line
 
 
-@needs_bubblewrap
-def test_bubblewrap_that_vanishes_meanwhile_stops_the_run(
-    tmp_path: Path,
-) -> None:
-    code = (
-        "import os, signal\n"
-        "from pathlib import Path\n"
-        "from cotrain.environments.sandbox import *\n"
-        "sandbox = open_sandbox('bubblewrap', 1, Limits())\n"
-        f"os.environ['PATH'] = {str(tmp_path)!r}\n"
-        "print(sandbox.run('print(1)', '').stdout.strip())\n"
-        "children = [p for f in Path('/proc/self/task').glob('*/children')\n"
-        "            for p in f.read_text().split()]\n"
-        "(inside,) = Path(f'/proc/{children[0]}/task/{children[0]}/children').read_text().split()\n"
-        "os.kill(int(inside), signal.SIGKILL)\n"
-        "try: sandbox.run('print(1)', '')\n"
-        "except SandboxUnavailableError as error: print(error)\n"
-    )
-    words = [sys.executable, "-c", code]
-    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert said[0] == "1"
-    assert "install the package bubblewrap" in said[1]
+class Once:
+    """Starts a sandbox once, then as on a machine from which bubblewrap has been removed."""
+
+    def __init__(self) -> None:
+        self.started = False
+
+    def __call__(self, slot: int, line: socket.socket, limits: Limits) -> "subprocess.Popen[bytes]":
+        if self.started:
+            raise SandboxUnavailableError("bubblewrap is not installed")
+        self.started = True
+        return launch(slot, line, limits)
 
 
 @needs_bubblewrap
-def test_bubblewrap_that_cannot_start_is_refused_with_its_own_words(tmp_path: Path) -> None:
-    (tmp_path / "bwrap").write_text("#!/bin/sh\necho bwrap: no permission >&2\nexit 1\n")
-    (tmp_path / "bwrap").chmod(0o755)
-    code = (
-        "from cotrain.environments.sandbox import *\n"
-        "try: open_sandbox('bubblewrap', 1, Limits())\n"
-        "except SandboxUnavailableError as error: print(error)\n"
-    )
-    said = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PATH": f"{tmp_path}:/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert said.startswith("bubblewrap does not start here: bwrap: no permission; ")
+def test_bubblewrap_that_vanishes_meanwhile_stops_the_run() -> None:
+    with closing(BubblewrapSandbox(1, LIMITS, Once())) as sandbox:
+        assert sandbox.run(DOUBLE, "4").stdout == "8\n"
+        (process,) = warm_interpreters()
+        os.kill(process, signal.SIGKILL)
+        with pytest.raises(SandboxUnavailableError, match="not installed"):
+            sandbox.run(DOUBLE, "4")
+
+
+def test_bubblewrap_that_cannot_start_is_refused_with_its_own_words() -> None:
+    def launch_in_vain(slot: int, line: socket.socket, limits: Limits) -> "subprocess.Popen[bytes]":
+        return start(["/bin/sh", "-c", "echo bwrap: no permission >&2; exit 1"], line.fileno())
+
+    with pytest.raises(SandboxUnavailableError) as caught:
+        BubblewrapSandbox(1, LIMITS, launch_in_vain)
+    assert str(caught.value).startswith("bubblewrap does not start here: bwrap: no permission; ")
+    assert zombies() == []
+
+
+@needs_bubblewrap
+def test_a_sandbox_that_hangs_is_ended_when_it_is_closed() -> None:
+    with isolated(LIMITS) as sandbox:
+        assert sandbox.run(DOUBLE, "4").stdout == "8\n"
+        (process,) = warm_interpreters()
+        os.kill(process, signal.SIGSTOP)
+        assert len(sandbox_processes()) == 1
+    assert sandbox_processes() == set()
+    assert not Path(f"/proc/{process}").exists()
+    assert zombies() == []
 
 
 def test_the_unsafe_kind_warns_once_and_is_never_refused() -> None:

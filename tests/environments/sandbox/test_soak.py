@@ -4,7 +4,7 @@ from bench.hostile import HOSTILE, soak
 from tests.environments.sandbox.opened import needs_bubblewrap
 
 PROGRAMS, WORKERS = 200, 8
-MAY_GROW_BYTES = 2**23
+MAY_GROW_BYTES = 2**22
 
 
 @needs_bubblewrap

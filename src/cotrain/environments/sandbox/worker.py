@@ -14,7 +14,7 @@ from pathlib import Path
 from cotrain.environments.sandbox.base import Limits, SandboxUnavailableError
 from cotrain.environments.sandbox.bubblewrap import REMEDY
 
-START_SECONDS, END_SECONDS = 30.0, 10.0
+START_SECONDS, END_SECONDS = 60.0, 60.0  # on a machine that is very busy
 KILL = b"kill"
 LIMITS, ENDED = struct.Struct("=qqqqq"), struct.Struct("=cii")
 LOST = -1
@@ -110,11 +110,19 @@ class Worker:
             ) from error
 
     def _kill(self) -> None:
-        """Root's launcher may not kill what has become another user, so that is killed first."""
-        for path in Path(f"/proc/{self._process.pid}/task").glob("*/children"):
-            for child in path.read_text().split():
-                os.kill(int(child), signal.SIGKILL)
-        self._process.kill()
+        """Kills process 1 inside, whereupon the launcher waits for it and ends.
+
+        As root, the launcher alone could not kill what has become another user.
+        """
+        inside = [
+            int(child)
+            for path in Path(f"/proc/{self._process.pid}/task").glob("*/children")
+            for child in path.read_text().split()
+        ]
+        for process in inside:
+            os.kill(process, signal.SIGKILL)
+        if not inside:
+            self._process.kill()
 
     def _wait(self) -> None:
         try:
