@@ -3,8 +3,10 @@
 A case is an object with an `id` and the fields of its kind:
 
     advantage   rewards (null is unscored), and if need be estimator and ddof -> one number a member
+    math        gold, reply -> true or false, or "unknown" where that cannot be told
     program     program, and tests or fn_name, inputs and outputs -> "pass" or "fail"
     moves       reply -> the moves read from it, or null
+    verdict     reply -> true (correct), false (incorrect), or null
     answer      reply -> the text of the last answer tag, or null
     code        reply -> the program in it, or null
     sokoban     board -> "solvable, shortest N" (moves) or "unsolvable"
@@ -21,6 +23,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
+from cotrain.assembly.graders.answers import grade_math, grade_verdict
 from cotrain.assembly.graders.base import Case, CaseError, Grader, shown
 from cotrain.assembly.graders.estimators import grade_advantage
 from cotrain.assembly.graders.programs import grade_program
@@ -51,8 +54,8 @@ def grader_of(kind: str) -> Grader:
 
     >>> grader_of("mvoes")
     Traceback (most recent call last):
-    cotrain.config.faults.ConfigurationError: KIND = "mvoes": unknown kind, allowed are \
-program, moves, answer, code, sudoku, sokoban, grid, advantage; nearest known: moves
+    cotrain.config.faults.ConfigurationError: KIND = "mvoes": unknown kind, allowed are math, \
+program, moves, verdict, answer, code, sudoku, sokoban, grid, advantage; nearest known: moves
     """
     if kind in GRADERS:
         return GRADERS[kind]
@@ -109,8 +112,10 @@ def _unreadable(path: Path, allowed: str) -> ConfigurationError:
 
 GRADERS: Mapping[str, Grader] = MappingProxyType(
     {
+        "math": grade_math,
         "program": grade_program,
         "moves": grade_moves,
+        "verdict": grade_verdict,
         "answer": grade_answer,
         "code": grade_code,
         "sudoku": grade_sudoku,

@@ -18,7 +18,10 @@ from cotrain.config import Config, ConfigurationError, Fault, SandboxSettings, s
 from cotrain.config.keys import nearest
 from cotrain.core.episode import Evidence, Request
 from cotrain.environments.base import Environment, ServiceLostError
-from cotrain.environments.requests import MATHS, SANDBOXED, VERIFY
+from cotrain.environments.graders.maths import MathsGrader
+from cotrain.environments.graders.program_answers import ProgramAnswers
+from cotrain.environments.graders.verifier import Verifier
+from cotrain.environments.requests import MATHS, PROGRAM_ANSWER, SANDBOXED, VERIFY
 from cotrain.environments.sandbox import (
     Limits,
     SandboxUnavailableError,
@@ -172,21 +175,22 @@ def _refuse_missing(module: str, name: str, settings: SandboxSettings) -> None:
 
 
 def _open_maths(settings: SandboxSettings, find: Find) -> Opened:
-    from cotrain.environments.graders.maths import MathsGrader  # noqa: PLC0415 - opened when needed
-
     grader = MathsGrader()
     return Opened({MATHS: grader}, grader.close)
 
 
 def _open_verifier(settings: SandboxSettings, find: Find) -> Opened:
-    from cotrain.environments.graders.verifier import Verifier  # noqa: PLC0415 - opened when needed
-
     verifier = Verifier()
     return Opened({VERIFY: verifier}, verifier.close)
 
 
+def _open_program_answers(settings: SandboxSettings, find: Find) -> Opened:
+    return Opened({PROGRAM_ANSWER: ProgramAnswers(find)}, lambda: None)
+
+
 SHIPPED = (
     Service(SANDBOXED, _open_sandbox, _refuse_no_isolation, runs_programs=True),
+    Service((PROGRAM_ANSWER,), _open_program_answers, _refuse_no_isolation, runs_programs=True),
     Service((MATHS,), _open_maths, partial(_refuse_missing, "math_verify", "math-verify")),
     Service((VERIFY,), _open_verifier, partial(_refuse_missing, "reasoning_gym", "reasoning-gym")),
 )
