@@ -1,14 +1,15 @@
-"""Makes the models that ship with the package: the embedded base and the baselines beside it.
+"""Makes the tiny models: the embedded base, the baselines beside it, and siblings of the base.
 
     python scripts/make_embedded.py base
+    python scripts/make_embedded.py base --lesson sudoku --to models/sudoku_tiny
     python scripts/make_embedded.py baseline --turns 6 --tokens 600000
     python scripts/make_embedded.py baseline --turns 1 --tokens 600000
 
-The base is a toy Qwen3 that imitates noisy demonstrations of Plan-Path: a demonstrator gives the
-shortest moves with probability `--perfect`, and else random moves (a decider, now and then, the
-proposal as it stands). So it knows the reply format and the goal only weakly. A baseline is the
-base after `single_grpo` with a budget of sampled tokens, as `cotrain train` trains it. Weights are
-stored in bfloat16. `docs/results.md` has the command, seed and commit of what is shipped.
+A base is a toy Qwen3 that imitates the noisy demonstrations of a lesson (`lessons.py`; by default
+Plan-Path, the base that ships with the package): with probability `--perfect` a good reply, and
+else one of the right form. So it knows the form of replies and the goal only weakly. A baseline is
+the embedded base after `single_grpo` with a budget of sampled tokens, as `cotrain train` trains it.
+Weights are stored in bfloat16. `docs/results.md` has command, seed and commit of each model.
 """
 
 import argparse
@@ -19,16 +20,15 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
+from lessons import LESSONS, OPEN_LOOP_MOVES, Lesson
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedTokenizerFast
 
 from cotrain.assembly.commands import train
-from cotrain.config import load_config
-from cotrain.environments.parsing import MOVES
-from cotrain.environments.plan_path import PlanPath, PlanPathOptions
-from cotrain.environments.plan_path_state import State
+from cotrain.environments.base import Environment
 from cotrain.learning.forward import PACKED
 from cotrain.learning.imitation import Demonstration, Imitation, ImitationSettings
 from cotrain.policies.causal_lm import CausalPolicy
@@ -39,15 +39,8 @@ from cotrain.policies.toy import ToySize, toy_model, toy_tokenizer
 from cotrain.policies.weights import MasterWeights
 from cotrain.runs.checkpoint_folder import latest_complete
 
-ROLES = ("proposer", "planner", "solo", "drafter", "answerer")
-WORDS = (
-    *ROLES, "<answer>", "</answer>", *MOVES, "-", ".", "#", "A", "G", "legal", "at", "goal",
-    "moves", "grid", "proposal", "none", "ends", "illegal", *map(str, range(41)),
-)  # fmt: skip
-DECIDERS = ("planner", "answerer")
-OPEN_LOOP_MOVES = 24
-BASE_BLOCKED = 0.2
-TURNS = 6
+PROMPTS_A_STEP = 64
+REPLIES_A_PROMPT = 4
 
 
 def main() -> None:
@@ -55,13 +48,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("what", choices=["base", "baseline"])
+    parser.add_argument("--lesson", choices=[*LESSONS], default="plan_path")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=2000, help="imitation steps")
     parser.add_argument("--perfect", type=float, default=0.3)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--turns", type=int, default=TURNS, help="of the baseline")
+    parser.add_argument("--turns", type=int, default=6, help="of the baseline")
     parser.add_argument("--tokens", type=int, help="sampled tokens of the baseline")
-    parser.add_argument("--to", type=Path, default=EMBEDDED_ROOT / "tiny")
+    parser.add_argument("--to", type=Path, help="folder of the base; by default the embedded one")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     if options.what == "base":
@@ -72,51 +66,48 @@ def main() -> None:
 
 def make_base(options: argparse.Namespace) -> None:
     """Imitates for `--steps` steps of 64 prompts with 4 replies each, and writes the base."""
-    tokenizer = toy_tokenizer(WORDS)
+    lesson = LESSONS[options.lesson]
+    tokenizer = toy_tokenizer(lesson.words)
     model = toy_model(len(tokenizer), ToySize(), options.seed)
     codec = ChatCodec(tokenizer, (tokenizer.eos_token_id,), {})
     policy = CausalPolicy("base", WholeModel(model, tokenizer), codec, 10**6)
     weights = MasterWeights(policy.network.tensors(), torch.float32)
     settings = ImitationSettings(learning_rate=2e-3, num_steps=options.steps)
     imitation = Imitation(policy, weights, PACKED, settings)
-    demonstrations = mixed(codec, tokenizer, options.perfect, options.seed)
+    demonstrations = mixed(lesson, codec, tokenizer, options)
     began, loss = time.time(), 0.0
     for step in range(1, options.steps + 1):
-        batch = [next(demonstrations) for _ in range(64)]
+        batch = [next(demonstrations) for _ in range(PROMPTS_A_STEP)]
         loss = 0.98 * loss + 0.02 * imitation.step(step, batch)
         if step % 100 == 0:
             smoothed = loss / (1 - 0.98**step)
             print(f"step {step}: loss {smoothed:.4f}, {time.time() - began:.0f} s", flush=True)
-    folder = options.to / "base"
+    folder = options.to or EMBEDDED_ROOT / "tiny" / "base"
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     to_bfloat16(folder)
 
 
 def mixed(
-    codec: ChatCodec, tokenizer: PreTrainedTokenizerFast, perfect: float, seed: int
+    lesson: Lesson,
+    codec: ChatCodec,
+    tokenizer: PreTrainedTokenizerFast,
+    options: argparse.Namespace,
 ) -> Iterator[Demonstration]:
-    """Demonstrations of every variant: the team, the single agent in both lengths, the drafts."""
-    options = dict(load_config().environment.options) | {"blocked": BASE_BLOCKED}
-    variants = [
-        ({}, 0.5),
-        ({"single": "plain"}, 0.19),
-        ({"single": "plain", "max_moves": OPEN_LOOP_MOVES}, 0.06),
-        ({"single": "draft"}, 0.25),
-    ]
+    """Demonstrations of every variant of a lesson, in their shares."""
+    variants = lesson.environments()
     streams = [
-        demonstrations(
-            PlanPath(PlanPathOptions(**options | extra)), codec, tokenizer, perfect, place
-        )
-        for place, (extra, _) in enumerate(variants, start=1000 * (seed + 1))
+        demonstrations(lesson, environment, codec, tokenizer, options.perfect, place)
+        for place, (environment, _) in enumerate(variants, start=1000 * (options.seed + 1))
     ]
-    generator = random.Random(seed)
+    generator = random.Random(options.seed)
     while True:
-        yield next(generator.choices(streams, [weight for _, weight in variants])[0])
+        yield next(generator.choices(streams, [share for _, share in variants])[0])
 
 
 def demonstrations(
-    environment: PlanPath,
+    lesson: Lesson,
+    environment: Environment[Any],
     codec: ChatCodec,
     tokenizer: PreTrainedTokenizerFast,
     perfect: float,
@@ -127,13 +118,11 @@ def demonstrations(
     while True:
         state = environment.start(environment.task("train", seed, index), "train")
         index += 1
-        for _ in range(TURNS):
+        for _ in range(lesson.turns):
             for role in environment.roles:
                 replies = [
-                    environment.reply_with(
-                        moves_of(environment, state, role.name, perfect, generator)
-                    )
-                    for _ in range(4)
+                    lesson.reply(environment, state, role.name, perfect, generator)
+                    for _ in range(REPLIES_A_PROMPT)
                 ]
                 ids = tuple(
                     (*tokenizer.encode(reply, add_special_tokens=False), tokenizer.eos_token_id)
@@ -143,18 +132,6 @@ def demonstrations(
                 state = environment.act(state, role.name, replies[0], ()).state
             if environment.success(state):
                 break
-
-
-def moves_of(
-    environment: PlanPath, state: State, role: str, perfect: float, generator: random.Random
-) -> tuple[str, ...]:
-    """The moves of one noisy demonstrator."""
-    if generator.random() < perfect:
-        return environment.shortest_moves(state)
-    if role in DECIDERS and state.proposal is not None and generator.random() < 0.3:
-        return state.proposal.moves
-    longest = min(environment.options.max_moves or 8, 8)
-    return tuple(generator.choices(MOVES, k=generator.randint(1, longest)))
 
 
 def make_baseline(options: argparse.Namespace) -> None:
@@ -172,7 +149,8 @@ def make_baseline(options: argparse.Namespace) -> None:
     if options.turns == 1:
         overrides["environment.options.max_moves"] = OPEN_LOOP_MOVES
         overrides["sampling.max_reply_tokens"] = OPEN_LOOP_MOVES + 4
-    folder = options.to / f"single_grpo_{options.turns}_{'turn' if options.turns == 1 else 'turns'}"
+    to = options.to or EMBEDDED_ROOT / "tiny"
+    folder = to / f"single_grpo_{options.turns}_{'turn' if options.turns == 1 else 'turns'}"
     with tempfile.TemporaryDirectory() as run_dir:
         run = train(None, overrides, run_dir)
         latest = latest_complete(run.path / "checkpoints").checkpoint

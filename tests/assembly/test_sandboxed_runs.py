@@ -7,8 +7,6 @@ from tests.cli.commands import call, program
 
 from cotrain.runs.store import RunFolder
 
-pytest.importorskip("cotrain.environments.sandbox")
-
 PRINTER = """
 from cotrain import Environment, Message, Outcome, Role, Task
 from cotrain.environments.requests import program_request
@@ -66,12 +64,15 @@ model.threads = 1
     return found
 
 
+@pytest.mark.parametrize("where", [(), ("--set", "limits.act_seconds=60")], ids=["here", "workers"])
 def test_a_run_in_the_unsafe_sandbox_is_scored_and_says_where_its_programs_ran(
-    tmp_path: Path, config: Path
+    tmp_path: Path, config: Path, where: tuple[str, ...]
 ) -> None:
-    unsafe = ("--set", "sandbox.kind=unsafe-subprocess")
+    # A sandbox warns when it is opened, which is once for equal settings.
+    seconds = f"sandbox.seconds={30 + len(where)}"
+    unsafe = ("--set", "sandbox.kind=unsafe-subprocess", "--set", seconds)
     with pytest.warns(UserWarning, match="all rights of this user"):
-        done = call("train", config, *unsafe, "--run-dir", tmp_path / "run")
+        done = call("train", config, *unsafe, *where, "--run-dir", tmp_path / "run")
     assert done.code == 0, done.stderr
     folder = RunFolder(tmp_path / "run")
     groups = [group for one in folder.episodes(1) for group in one.episode.groups()]

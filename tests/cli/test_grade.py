@@ -107,16 +107,6 @@ def test_every_case_stands_in_the_table_with_its_value_or_its_reason(tmp_path: P
     ]
 
 
-@pytest.mark.parametrize("kind", ["sudoku"])
-def test_a_kind_of_later_versions_is_refused_by_name(tmp_path: Path, kind: str) -> None:
-    (tmp_path / "cases.json").write_text("[]")
-    found = call("grade", kind, tmp_path / "cases.json")
-    assert found.code == 2
-    known = "math, program, moves, verdict, answer, code, sokoban, grid, advantage"
-    allowed = f"not available in this version, allowed are {known}"
-    assert found.lines == [f'KIND = "{kind}": {allowed}']
-
-
 def test_an_unknown_kind_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
     found = call("grade", "advantages", tmp_path / "cases.json", "--json")
     assert (found.code, found.stdout) == (2, "")
@@ -152,3 +142,37 @@ def test_the_command_prints_one_document_and_nothing_else(tmp_path: Path) -> Non
     found = shell("grade", "advantage", path, "--json")
     assert (found.code, found.stderr) == (0, "")
     assert found.document[0]["id"] == "é"
+
+
+@pytest.mark.parametrize(
+    ("puzzle", "grid", "right"),
+    [
+        ("0034/3412/0043/4321", "1234/3412/2143/4321", "solved"),
+        ("0034/3412/0043/4321", "2134/3412/1243/4321", "solved"),
+        ("0034/3412/0043/4321", "1234/3412/1243/4321", "wrong"),
+        ("1000/0040/0100/0002", "1423/3241/2134/4312", "solved"),
+        ("1000/0040/0100/0002", "2143/4321/1234/3412", "wrong"),
+        ("1000/0040/0100/0002", "1423/3241/2134/4310", "wrong"),
+        ("1000/0040/0100/0002", "1423/3241", "wrong"),
+        ("1000/0040/0100/0002", "", "wrong"),
+    ],
+)
+def test_any_grid_that_keeps_clues_and_rules_solves_a_sudoku(
+    grade: Grade, puzzle: str, grid: str, right: str
+) -> None:
+    assert grade("sudoku", {"id": 1, "puzzle": puzzle, "reply_grid": grid}) == [
+        {"id": 1, "value": right}
+    ]
+
+
+def test_a_sudoku_that_is_none_is_an_error_that_names_its_row(grade: Grade) -> None:
+    answers = grade(
+        "sudoku",
+        {"id": 1, "puzzle": "1000/0040", "reply_grid": ""},
+        {"id": 2, "puzzle": "1000/0040/0100/0005", "reply_grid": ""},
+        {"id": 3, "puzzle": "1000/0040/0100/0002"},
+    )
+    assert [answer["value"] for answer in answers] == ["error"] * 3
+    assert "2 rows" in answers[0]["reason"]
+    assert "'0005'" in answers[1]["reason"]
+    assert "reply_grid is missing" in answers[2]["reason"]

@@ -46,14 +46,25 @@ def engine_in_workers(name: str = ALONE, *, retries: int = 0, **given: Any) -> I
 
 
 def children() -> set[int]:
-    """The processes that this one has started and not waited for."""
+    """The workers that this process has started, and all that it has not waited for."""
     tasks = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    return {int(pid) for task in tasks for pid in task.read_text().split()}
+    found = {int(pid) for task in tasks for pid in task.read_text().split()}
+    return {pid for pid in found if state_of(pid) == "Z" or is_worker(pid)}
+
+
+def is_worker(pid: int) -> bool:
+    command = Path(f"/proc/{pid}/cmdline")
+    return command.exists() and b"cotrain.rollouts.worker" in command.read_bytes()
 
 
 def is_alive(pid: int) -> bool:
+    return state_of(pid) not in ("", "Z")
+
+
+def state_of(pid: int) -> str:
+    """The letter of a process's state, empty where there is no such process."""
     state = Path(f"/proc/{pid}/stat")
-    return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
+    return state.read_text().rpartition(")")[2].split()[0] if state.exists() else ""
 
 
 def waits_for(condition: Callable[[], bool], seconds: float = 10.0) -> bool:

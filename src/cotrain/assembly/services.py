@@ -18,7 +18,17 @@ from cotrain.config import Config, ConfigurationError, Fault, SandboxSettings, s
 from cotrain.config.keys import nearest
 from cotrain.core.episode import Evidence, Request
 from cotrain.environments.base import Environment, ServiceLostError
+from cotrain.environments.graders.maths import MathsGrader
+from cotrain.environments.graders.program_answers import ProgramAnswers
+from cotrain.environments.graders.verifier import Verifier
 from cotrain.environments.requests import MATHS, PROGRAM_ANSWER, SANDBOXED, VERIFY
+from cotrain.environments.sandbox import (
+    Limits,
+    SandboxUnavailableError,
+    open_sandbox,
+    refuse_unavailable,
+    sandbox_handlers,
+)
 from cotrain.rollouts.evidence import Handler, Try, tried
 
 NO_SANDBOX = "none"
@@ -145,8 +155,6 @@ def _answered_twice(config: Config, kind: str) -> Fault:
 
 
 def _refuse_no_isolation(settings: SandboxSettings) -> None:
-    from cotrain.environments.sandbox import SandboxUnavailableError, refuse_unavailable  # noqa: PLC0415 - opened when needed
-
     try:
         refuse_unavailable(settings.kind)
     except SandboxUnavailableError as error:
@@ -155,8 +163,6 @@ def _refuse_no_isolation(settings: SandboxSettings) -> None:
 
 
 def _open_sandbox(settings: SandboxSettings, find: Find) -> Opened:
-    from cotrain.environments.sandbox import Limits, open_sandbox, sandbox_handlers  # noqa: PLC0415 - opened when needed
-
     limits = Limits(seconds=settings.seconds, memory_bytes=settings.memory_bytes)
     sandbox = open_sandbox(settings.kind, settings.workers, limits)
     return Opened(sandbox_handlers(sandbox), sandbox.close)
@@ -169,22 +175,16 @@ def _refuse_missing(module: str, name: str, settings: SandboxSettings) -> None:
 
 
 def _open_maths(settings: SandboxSettings, find: Find) -> Opened:
-    from cotrain.environments.graders.maths import MathsGrader  # noqa: PLC0415 - opened when needed
-
     grader = MathsGrader()
     return Opened({MATHS: grader}, grader.close)
 
 
 def _open_verifier(settings: SandboxSettings, find: Find) -> Opened:
-    from cotrain.environments.graders.verifier import Verifier  # noqa: PLC0415 - opened when needed
-
     verifier = Verifier()
     return Opened({VERIFY: verifier}, verifier.close)
 
 
 def _open_program_answers(settings: SandboxSettings, find: Find) -> Opened:
-    from cotrain.environments.graders.program_answers import ProgramAnswers  # noqa: PLC0415 - opened when needed
-
     return Opened({PROGRAM_ANSWER: ProgramAnswers(find)}, lambda: None)
 
 

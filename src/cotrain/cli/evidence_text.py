@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
-from cotrain.core.episode import CandidateStatus, Evidence
-from cotrain.environments.requests import CALLS, CHECK, MATHS, PROGRAM
+from cotrain.core.episode import CandidateStatus, Evidence, Json, Request
+from cotrain.environments.requests import CALLS, CHECK, MATHS, PROGRAM, PROGRAM_ANSWER, VERIFY
 
 MAX_SHOWN = 120
 MAX_RUNS = 4
@@ -76,6 +76,20 @@ def _maths_lines(evidence: Evidence) -> Iterator[str]:
     yield f"evidence maths: {verdict} to {short(str(evidence.request['gold']))}"
 
 
+def _verify_lines(evidence: Evidence) -> Iterator[str]:
+    yield f"evidence verify: {evidence.request['dataset']} scores it {evidence.answer}"
+
+
+def _program_answer_lines(evidence: Evidence) -> Iterator[str]:
+    run = cast("Run", evidence.answer)
+    yield f"evidence program_answer: {run['status']} {_said(run, 'stdout')}".rstrip()
+    asked, answer = evidence.request["asks"], run["answer"]
+    if answer is not None:
+        about = dict(cast("Sequence[tuple[str, Json]]", evidence.request["about"]))
+        question = Evidence(Request.of(str(asked), **about), answer)
+        yield from (f"  {line}" for line in evidence_lines(question))
+
+
 def _said(run: Run, result: str) -> str:
     if run["status"] != "finished":
         return short(str(run["stderr"]).strip().rpartition("\n")[2])
@@ -83,5 +97,12 @@ def _said(run: Run, result: str) -> str:
 
 
 _LINES: Mapping[str, Callable[[Evidence], Iterator[str]]] = MappingProxyType(
-    {PROGRAM: _program_lines, CALLS: _calls_lines, CHECK: _check_lines, MATHS: _maths_lines}
+    {
+        PROGRAM: _program_lines,
+        CALLS: _calls_lines,
+        CHECK: _check_lines,
+        MATHS: _maths_lines,
+        VERIFY: _verify_lines,
+        PROGRAM_ANSWER: _program_answer_lines,
+    }
 )

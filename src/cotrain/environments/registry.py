@@ -26,6 +26,7 @@ ENVIRONMENTS: Mapping[str, str] = MappingProxyType(
     {
         "plan_path": "cotrain.environments.plan_path:PlanPath",
         "sokoban": "cotrain.environments.sokoban:Sokoban",
+        "sudoku": "cotrain.environments.sudoku:Sudoku",
         "coding": "cotrain.environments.coding:Coding",
         "maths": "cotrain.environments.maths:Maths",
     }
@@ -57,8 +58,8 @@ def load_environment_class(name: str) -> EnvironmentClass:
     >>> load_environment_class("plan_pth")
     Traceback (most recent call last):
     cotrain.config.faults.ConfigurationError: environment.name = "plan_pth": unknown environment, \
-allowed are plan_path, sokoban, coding, maths, path/to/file.py:Class, package.module:Class; \
-nearest known: plan_path
+allowed are plan_path, sokoban, sudoku, coding, maths, path/to/file.py:Class, \
+package.module:Class; nearest known: plan_path
     """
     if ":" not in name:
         name_of_class = ENVIRONMENTS.get(name) or _entry_point(name)

@@ -69,9 +69,10 @@ CHEATS = {
     "hard exit at import": "import os\nos._exit(0)",
     "exit in a call": "def f(x): raise SystemExit(0)",
     "hard exit in a call": "import os\ndef f(x): os._exit(0)",
-    "the verdict over the line": "import os\ndef f(x):\n    os.write(3, b'passed\\n')\n    return 0",
+    "the verdict over the line": "import os\ndef f(x): return os.write(3, b'passed\\n')",
     "the verdict over every descriptor": (
-        "import os\nfor n in range(20):\n    try: os.write(n, b'passed')\n    except OSError: pass\n"
+        "import os\nfor n in range(20):\n"
+        "    try: os.write(n, b'passed')\n    except OSError: pass\n"
         "def f(x): return 0"
     ),
     "an answer that is not plain": 'import os\ndef f(x): os.write(3, b\'{"value": "["}\\n\')',

@@ -52,7 +52,7 @@ ANSWERS = {
     "open(0)": ("print(sum(map(int, open(0).read().split())))", "4 5 6\n", "15\n"),
     "bytes of stdout": ("import sys\nsys.stdout.buffer.write(b'42\\n')", "", "42\n"),
     "end of file": (
-        "v = []\nwhile True:\n    try: v.append(int(input()))\n    except EOFError: break\nprint(v)",
+        "v = []\nwhile True:\n    try: v += [int(input())]\n    except EOFError: break\nprint(v)",
         "1\n2\n3",
         "[1, 2, 3]\n",
     ),
@@ -60,8 +60,8 @@ ANSWERS = {
     "a large input": ("print(len(open(0).read()))", "x" * 300_000, "300000\n"),
     "a large input that is not read": ("print(1)", "x" * 300_000, "1\n"),
     "threads and exit functions end first": (
-        "import atexit, threading, time\natexit.register(print, 'exit')\n"
-        "threading.Thread(target=lambda: (time.sleep(0.1), print('thread'))).start()\nprint('main')",
+        "import atexit, threading\natexit.register(print, 'exit')\n"
+        "threading.Timer(0.1, print, ['thread']).start()\nprint('main')",
         "",
         "main\nthread\nexit\n",
     ),

@@ -54,8 +54,9 @@ class Run:
     `status` is one of those in `requests.py`. `stdout` and `stderr` are text (UTF-8, other bytes
     replaced), empty after `timeout` and `memory`, since what had been written by then differs from
     run to run; after `output` the beginning is kept. `exit_code` is minus the signal's number where
-    a signal ended the program, None where the sandbox did. `value` is JSON text that a parser
-    accepts: the result of `call`. `passed` is the result of `check`.
+    a signal ended the program, None where the sandbox did. `value`, the result of `call`, is JSON
+    text that a parser accepts, nested 64 deep at most; its whole numbers may be longer than Python
+    turns into an int by itself. `passed` is the result of `check`.
     """
 
     status: Status

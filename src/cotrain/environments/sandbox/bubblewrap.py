@@ -62,11 +62,11 @@ def launch(slot: int, line: socket.socket, limits: Limits) -> "subprocess.Popen[
     It is killed when the calling thread ends, so that thread must be one that stays.
     """
     refuse_without_bubblewrap()
-    return start(command(slot, line, limits), line)
+    return start(command(slot, line, limits), line.fileno())
 
 
-def start(words: Sequence[str], line: socket.socket) -> "subprocess.Popen[bytes]":
-    """The process of a command that inherits the socket and nothing else."""
+def start(words: Sequence[str], *inherited: int) -> "subprocess.Popen[bytes]":
+    """The process of a command that inherits these descriptors and nothing else."""
     return subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,
@@ -74,7 +74,7 @@ def start(words: Sequence[str], line: socket.socket) -> "subprocess.Popen[bytes]
         stderr=subprocess.PIPE,
         env=ENVIRONMENT,
         cwd="/",
-        pass_fds=[line.fileno()],
+        pass_fds=inherited,
     )
 
 

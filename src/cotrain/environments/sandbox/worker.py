@@ -3,16 +3,18 @@
 import json
 import os
 import select
+import signal
 import socket
 import struct
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from cotrain.environments.sandbox.base import Limits, SandboxUnavailableError
 from cotrain.environments.sandbox.bubblewrap import REMEDY
 
-START_SECONDS, END_SECONDS = 30.0, 10.0
+START_SECONDS, END_SECONDS = 60.0, 60.0  # on a machine that is very busy
 KILL = b"kill"
 LIMITS, ENDED = struct.Struct("=qqqqq"), struct.Struct("=cii")
 LOST = -1
@@ -83,7 +85,7 @@ class Worker:
         try:
             self._process.wait(1.0)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self._kill()
         with self._process:  # waits, and closes its pipe
             return
 
@@ -97,7 +99,7 @@ class Worker:
             said = json.loads(self._receive(START_SECONDS))
             return said["nested"], said["refusal"]
         except (ValueError, WorkerLostError) as error:
-            self._process.kill()
+            self._kill()
             with self._process:
                 reason = (self._process.stderr.read() if self._process.stderr else b"").decode()
             self.line.close()
@@ -106,6 +108,21 @@ class Worker:
                 "this user make user namespaces (in a container: run it with the rights to do so; "
                 f"Ubuntu: see kernel.apparmor_restrict_unprivileged_userns); {REMEDY}"
             ) from error
+
+    def _kill(self) -> None:
+        """Kills process 1 inside, whereupon the launcher waits for it and ends.
+
+        As root, the launcher alone could not kill what has become another user.
+        """
+        inside = [
+            int(child)
+            for path in Path(f"/proc/{self._process.pid}/task").glob("*/children")
+            for child in path.read_text().split()
+        ]
+        for process in inside:
+            os.kill(process, signal.SIGKILL)
+        if not inside:
+            self._process.kill()
 
     def _wait(self) -> None:
         try:

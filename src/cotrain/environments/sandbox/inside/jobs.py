@@ -19,6 +19,7 @@ from .prelude import prelude
 
 FILE = "main.py"
 RESULT, LINE_OF_TEST = 3, 4
+CALLS_ABOVE = 4 if sys.version_info >= (3, 12) else 5  # `exec` itself counts in the older ones
 RETURNED, NOT_PLAIN, PASSED = b"=", b"-", b"passed"
 
 
@@ -46,7 +47,7 @@ def frames_below() -> int:
     depth, frame = 0, sys._getframe()
     while frame.f_back is not None:
         depth, frame = depth + 1, frame.f_back
-    return depth + 5
+    return depth + CALLS_ABOVE
 
 
 def program(job: dict[str, Any]) -> None:

@@ -10,8 +10,8 @@ NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PIDS = 0x00020000, 0x08000000, 0x10000000, 0x
 NAMESPACES = NEW_MOUNTS | NEW_IPC | NEW_USER | NEW_PIDS
 CLONE = {"x86_64": 56, "aarch64": 220, "riscv64": 220}
 NO_SUID_NO_DEVICES, NO_EXEC = 2 | 4, 8
-SET_PARENT_DEATH_SIGNAL, SET_DUMPABLE, SET_CHILD_SUBREAPER = 1, 4, 36
-SIGCHLD, SIGKILL = 17, 9
+SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36
+SIGCHLD = 17
 CAPABILITIES_VERSION_3 = 0x20080522
 
 _libc = ctypes.PyDLL(None, use_errno=True)
@@ -45,11 +45,6 @@ def mount(kind: str, target: str, options: str = "", flags: int = NO_SUID_NO_DEV
 def set_dumpable(dumpable: int) -> None:
     """1: processes of the same user may look into this one; 0: they may not."""
     _checked(_libc.prctl(SET_DUMPABLE, dumpable, 0, 0, 0))
-
-
-def die_with_parent() -> None:
-    """This process is killed when its parent ends."""
-    _checked(_libc.prctl(SET_PARENT_DEATH_SIGNAL, SIGKILL, 0, 0, 0))
 
 
 def adopt_orphans() -> None:
