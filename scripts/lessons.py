@@ -22,6 +22,7 @@ from cotrain.environments.sudoku_state import try_fills
 
 OPEN_LOOP_MOVES = 24
 BASE_BLOCKED = 0.2
+BASE_EMPTY = 6
 COPIED = 0.3
 """How often a decider who is not perfect takes the proposal as it stands."""
 
@@ -30,11 +31,13 @@ COPIED = 0.3
 class Lesson:
     """One lesson.
 
-    `variants` takes the options of the preset and gives each environment with its share of the
-    prompts; `reply` takes environment, state, role, `perfect` and a generator.
+    `turns` is how many turns a demonstrated episode may have. `variants` takes the options of the
+    preset and gives each environment with its share of the prompts; `reply` takes environment,
+    state, role, `perfect` and a generator.
     """
 
     preset: str
+    turns: int
     words: tuple[str, ...]
     variants: Callable[[Mapping[str, Any]], Sequence[tuple[Environment[Any], float]]]
     reply: Callable[[Any, Any, str, float, random.Random], str]
@@ -42,11 +45,6 @@ class Lesson:
     def environments(self) -> Sequence[tuple[Environment[Any], float]]:
         """The environments with their shares of the prompts."""
         return self.variants(load_config(self.preset).environment.options)
-
-    @property
-    def turns(self) -> int:
-        """How many turns a demonstrated episode may have."""
-        return load_config(self.preset).team.turns
 
 
 def plan_path_variants(options: Mapping[str, Any]) -> Sequence[tuple[PlanPath, float]]:
@@ -79,13 +77,14 @@ def plan_path_reply(
 
 
 def sudoku_variants(options: Mapping[str, Any]) -> Sequence[tuple[Sudoku, float]]:
-    """The team, the single agent, the drafts."""
+    """The team, the single agent, the drafts, on puzzles with fewer open cells than the preset's."""
     extras: Sequence[tuple[dict[str, Any], float]] = (
         ({}, 0.5),
         ({"single": "plain"}, 0.25),
         ({"single": "draft"}, 0.25),
     )
-    return [(Sudoku(SudokuOptions(**dict(options) | extra)), share) for extra, share in extras]
+    base = dict(options) | {"empty": BASE_EMPTY}
+    return [(Sudoku(SudokuOptions(**base | extra)), share) for extra, share in extras]
 
 
 def sudoku_reply(
@@ -125,6 +124,7 @@ NUMBERS = tuple(map(str, range(41)))
 LESSONS: Mapping[str, Lesson] = {
     "plan_path": Lesson(
         preset="plan_path_tiny",
+        turns=6,
         words=(
             *("proposer", "planner", "solo", "drafter", "answerer"),
             *("<answer>", "</answer>", *MOVES, "-", ".", "#", "A", "G", "legal", "at", "goal"),
@@ -135,6 +135,7 @@ LESSONS: Mapping[str, Lesson] = {
     ),
     "sudoku": Lesson(
         preset="sudoku_tiny",
+        turns=8,
         words=(
             *("proposer", "reasoner", "solo", "drafter", "answerer"),
             *("<answer>", "</answer>", "-", "fills", "grid", "open", "proposal", "none", "legal"),
