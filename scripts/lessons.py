@@ -25,6 +25,7 @@ from cotrain.environments.sudoku_state import try_fills
 
 OPEN_LOOP_MOVES = 24
 BASE_BLOCKED = 0.2
+SOKOBAN_STREAMS = 8
 COPIED = 0.3
 """How often a decider who is not perfect takes the proposal as it stands."""
 
@@ -82,13 +83,20 @@ def plan_path_reply(
 
 
 def sokoban_variants(options: Mapping[str, Any]) -> Sequence[tuple[Sokoban, float]]:
-    """The team, the single agent, the drafts."""
+    """The team, the single agent, the drafts, each in several streams of episodes.
+
+    A stream shows one room for several turns; so a batch has many rooms.
+    """
     extras: Sequence[tuple[dict[str, Any], float]] = (
         ({}, 0.6),
         ({"single": "plain"}, 0.2),
         ({"single": "draft"}, 0.2),
     )
-    return [(Sokoban(SokobanOptions(**dict(options) | extra)), share) for extra, share in extras]
+    return [
+        (Sokoban(SokobanOptions(**dict(options) | extra)), share / SOKOBAN_STREAMS)
+        for extra, share in extras
+        for _ in range(SOKOBAN_STREAMS)
+    ]
 
 
 def sokoban_reply(
