@@ -32,6 +32,8 @@ check: setup
 bench: setup
 	$(BIN)/python bench/rollout.py
 	$(BIN)/python bench/train_step.py
+	$(BIN)/python bench/games.py
+	$(BIN)/python bench/sandbox.py
 
 docs: setup
 	$(BIN)/python -m cotrain.config.reference > docs/configuration.md

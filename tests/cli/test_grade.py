@@ -107,17 +107,6 @@ def test_every_case_stands_in_the_table_with_its_value_or_its_reason(tmp_path: P
     ]
 
 
-@pytest.mark.parametrize("kind", ["math", "program", "verdict", "grid"])
-def test_a_kind_of_later_versions_is_refused_by_name(tmp_path: Path, kind: str) -> None:
-    (tmp_path / "cases.json").write_text("[]")
-    found = call("grade", kind, tmp_path / "cases.json")
-    assert found.code == 2
-    assert found.lines == [
-        f'KIND = "{kind}": not available in this version, allowed are moves, answer, code, '
-        "sudoku, advantage"
-    ]
-
-
 def test_an_unknown_kind_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
     found = call("grade", "advantages", tmp_path / "cases.json", "--json")
     assert (found.code, found.stdout) == (2, "")

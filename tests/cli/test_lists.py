@@ -9,7 +9,14 @@ from typing import Any
 
 from tests.cli.commands import call, program, shell
 
-from cotrain.assembly.doctor import Accelerator, Examination, TorchFindings, advice
+from cotrain.assembly.doctor import (
+    Accelerator,
+    Examination,
+    SandboxFindings,
+    TorchFindings,
+    advice,
+)
+from cotrain.environments.sandbox.probes import Proof
 
 FOUND = Examination(
     python="3.11.9",
@@ -19,7 +26,7 @@ FOUND = Examination(
     nvidia_driver=True,
     vllm="0.20",
     ray="2.50",
-    bubblewrap="/usr/bin/bwrap",
+    sandbox=SandboxFindings(proofs=(Proof("the network is not there", proven=True),)),
 )
 
 
@@ -43,7 +50,7 @@ def test_environments_are_listed_with_roles_of_every_variant_data_and_options() 
 
 def test_environments_for_a_person_show_the_options_as_a_file_writes_them() -> None:
     shown = call("environments").stdout
-    assert "in other variants: solo, drafter, answerer" in shown
+    assert "in other variants: tool, solo, drafter, answerer" in shown
     assert 'view = "text"  ("text" or "compact")' in shown
     assert "max_moves = not set" in shown
 
@@ -66,14 +73,16 @@ def test_presets_are_listed_and_the_default_is_marked() -> None:
     assert "takes plan_path_tiny" in call("presets").stdout
 
 
-def test_the_doctor_reports_this_machine_and_says_that_no_written_program_is_run() -> None:
+def test_the_doctor_reports_this_machine() -> None:
     found = call("doctor", "--json")
     assert found.code == 0
     assert found.document["python"] == platform.python_version()
     assert found.document["packages"]["torch"] is not None
     assert found.document["torch"]["problem"] == ""
     assert found.document["cpu_threads"] >= 1
-    assert "runs no program that a model writes" in call("doctor").stdout
+    sandbox = found.document["sandbox"]
+    assert bool(sandbox["problem"]) != bool(sandbox["proofs"])
+    assert all(proof["proven"] for proof in sandbox["proofs"]), sandbox["proofs"]
 
 
 def test_a_machine_with_everything_gets_no_advice() -> None:
@@ -82,10 +91,22 @@ def test_a_machine_with_everything_gets_no_advice() -> None:
 
 
 def test_each_thing_that_is_missing_is_named_with_what_to_install() -> None:
-    bare = replace(FOUND, packages={"peft": None}, vllm=None, ray=None, bubblewrap=None)
+    bare = replace(FOUND, packages={"peft": None}, vllm=None, ray=None)
     said = "\n".join(advice(bare))
-    for word in ("pip install peft", "cotrain[vllm]", "cotrain[ray]", "package bubblewrap"):
+    for word in ("pip install peft", "cotrain[vllm]", "cotrain[ray]"):
         assert word in said
+
+
+def test_what_a_sandbox_does_not_prove_is_named_and_so_is_what_is_missing_for_one() -> None:
+    unproven = Proof("the network is not there", proven=False, said="finished: connected")
+    found = replace(FOUND, sandbox=SandboxFindings(one_each="refused", proofs=(unproven,)))
+    first, second = advice(found)
+    assert first.endswith("not proven that the network is not there: finished: connected")
+    assert second.endswith("lets none be nested in it: refused")
+    assert "NOT PROVEN: the network is not there" in found.as_text()
+    missing = replace(FOUND, sandbox=SandboxFindings(problem="install the package bubblewrap"))
+    assert list(advice(missing)) == ["sandbox: install the package bubblewrap"]
+    assert "cannot be run in isolation" in missing.as_text()
 
 
 def test_a_driver_beside_the_cpu_build_of_torch_is_pointed_out() -> None:

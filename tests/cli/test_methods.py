@@ -94,7 +94,7 @@ def test_the_plan_lists_the_roles_that_are_not_played(
 ) -> None:
     given = {f"environment__options__{name}": value for name, value in options.items()}
     plan = train("--dry-run", algorithm__method=method, **given).document
-    everyone = ["proposer", "planner", "solo", "drafter", "answerer"]
+    everyone = ["proposer", "tool", "planner", "solo", "drafter", "answerer"]
     assert list(plan["roles"]) == played
     assert plan["roles_not_played"] == [role for role in everyone if role not in played]
 

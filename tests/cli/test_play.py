@@ -21,6 +21,12 @@ from cotrain.core.episode import (
     Reply,
     Request,
 )
+from cotrain.environments.requests import (
+    calls_request,
+    check_request,
+    maths_request,
+    program_request,
+)
 
 Written = Callable[[str], Path]
 
@@ -127,11 +133,30 @@ def test_an_unscored_reply_says_why_it_has_no_score() -> None:
     assert "not solved after 1 turns, ending: unscored" in text
 
 
-def test_the_evidence_of_a_reply_is_shown() -> None:
-    evidence = Evidence(Request.of("program", source="print(1)"), {"stdout": "1\n"})
+RUNS = (
+    {"status": "finished", "stdout": "5\n", "stderr": "", "exit_code": 0, "value": "[5]"},
+    {"status": "failed", "stdout": "", "stderr": "Traceback\nKeyError: 1\n", "exit_code": 1},
+)
+EVIDENCE = [
+    (Evidence(program_request("p", ["4"]), RUNS[:1]), "evidence program: 1 run, 1 finished"),
+    (Evidence(program_request("p", ["4"]), RUNS[:1]), "'4' -> finished '5\\n'"),
+    (Evidence(calls_request("p", "f", ["[4]", "[]"]), RUNS), "'[4]' -> finished [5]"),
+    (Evidence(calls_request("p", "f", ["[4]", "[]"]), RUNS), "'[]' -> failed KeyError: 1"),
+    (Evidence(program_request("p", ["4"] * 6), RUNS[:1] * 6), "and 2 more"),
+    (
+        Evidence(check_request("p", "f", "", "c"), {**RUNS[1], "passed": False}),
+        "evidence check: not passed, failed KeyError: 1",
+    ),
+    (Evidence(maths_request("5", "6"), False), "evidence maths: not equal to 5"),
+    (Evidence(Request.of("hits"), {"hits": 3}), "evidence hits: {'hits': 3}"),
+]
+
+
+@pytest.mark.parametrize(("evidence", "said"), EVIDENCE)
+def test_the_evidence_of_a_reply_is_shown(evidence: Evidence, said: str) -> None:
     reply = Reply("print(1)", (1,), (0.0,), Finish.STOP)
     candidate = Candidate(0, reply, CandidateStatus.SCORED, 1.0, 1.0, (), 1.0, (evidence,))
-    assert "evidence program: scored {'stdout': '1\\n'}" in shown(EpisodeStatus.DONE, candidate)
+    assert said in shown(EpisodeStatus.DONE, candidate)
 
 
 def test_the_score_shows_the_weight_of_the_team_and_a_closed_gate() -> None:

@@ -141,7 +141,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(settings: list[str], tmp_p
     assert (plan["method"], plan["environment"], plan["steps"]) == ("at_grpo", "plan_path", 1)
     assert plan["groups_a_step"] == 2 * 2 * 2
     assert plan["replies_a_step"] == 2 * plan["groups_a_step"]
-    assert plan["roles_not_played"] == ["solo", "drafter", "answerer"]
+    assert plan["roles_not_played"] == ["tool", "solo", "drafter", "answerer"]
     assert "role planner: policy shared (trained), 2 replies a prompt" in (
         call("train", *settings, *run).stdout
     )

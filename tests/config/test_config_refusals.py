@@ -22,7 +22,6 @@ def refusals(*assignments: str) -> dict[str, str]:
         "model.gradient_checkpointing=true",
         "sampling.engine=vllm",
         "algorithm.ratio_cap=3.0",
-        "sandbox.kind=bubblewrap",
         "cluster.address=auto",
         "logging.tensorboard=true",
         "logging.wandb=true",

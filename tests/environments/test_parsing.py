@@ -13,6 +13,7 @@ from cotrain.environments.parsing import (
     hide_thinking,
     last_answer,
     parse_moves,
+    parse_printed_moves,
 )
 
 
@@ -165,3 +166,41 @@ def test_a_hostile_reply_is_read_in_linear_time(reply: str) -> None:
     began = time.process_time()
     assert parse_moves(reply) is None
     assert time.process_time() - began < 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "moves"),
+    [
+        ("Up Right\n", ("Up", "Right")),
+        ("up, right", ("Up", "Right")),
+        ("U R", ("Up", "Right")),
+        ('["Up", "Right"]', ("Up", "Right")),
+        ("['up', 'right']\n", ("Up", "Right")),
+        ('{"moves": ["Up", "Right"]}', ("Up", "Right")),
+        ('[\n  "Up",\n  "Right"\n]\n', ("Up", "Right")),
+        ("<answer>Up Right</answer>", ("Up", "Right")),
+        ("<answer>\nUp\nRight\n</answer>\nDown", ("Up", "Right")),
+        ("Up\nRight\n", ("Up", "Right")),
+        ("1. Up\n2. Right\n", ("Up", "Right")),
+        ("grid read\nUp\n\nRight\n", ("Up", "Right")),
+        ("tried Left\nDown Down\nUp Right\ndone in 0.2 s\n", ("Up", "Right")),
+        ("Down Down\nUp\nRight", ("Up", "Right")),
+        ("distance 2\r\nUp Right\r\n", ("Up", "Right")),
+        ("no path", None),
+        ("", None),
+        ("[]", None),
+        ("None\n", None),
+        ("Up Jump", None),
+        ("[" * 100_000, None),
+        ("\x00", None),
+    ],
+)
+def test_printed_moves_are_those_of_the_last_lines_that_hold_moves_alone(
+    text: str, moves: tuple[str, ...] | None
+) -> None:
+    assert parse_printed_moves(text) == moves
+
+
+def test_long_output_is_read_in_a_time_linear_in_its_length() -> None:
+    assert parse_printed_moves("Up\n" * 100_000) == ("Up",) * 100_000
+    assert parse_printed_moves("step 1 2 3\n" * 50_000) is None

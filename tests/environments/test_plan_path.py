@@ -4,7 +4,10 @@ from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import pytest
+from tests.environments.running import printing, run_program
 
+from cotrain.core.episode import Evidence
+from cotrain.environments.audit import AuditSettings, audit
 from cotrain.environments.base import Outcome, split_of
 from cotrain.environments.grid import Grid
 from cotrain.environments.parsing import MOVES
@@ -129,10 +132,12 @@ def test_the_papers_team_value_stays_in_range_after_a_walk_away() -> None:
     ("options", "phases"),
     [
         ({}, (("proposer",), ("planner",))),
+        ({"tools": "code"}, (("tool",), ("planner",))),
         ({"single": "plain"}, (("solo",),)),
         ({"single": "draft"}, (("drafter",), ("answerer",))),
         ({"only": "proposer"}, (("proposer",),)),
         ({"only": "planner"}, (("planner",),)),
+        ({"only": "tool", "tools": "code"}, (("tool",),)),
     ],
 )
 def test_the_variants_play_their_roles_and_know_all(
@@ -141,13 +146,72 @@ def test_the_variants_play_their_roles_and_know_all(
     environment = PlanPath(PlanPathOptions(**options))
     assert environment.phases == phases
     names = [role.name for role in environment.all_roles()]
-    assert names == ["proposer", "planner", "solo", "drafter", "answerer"]
+    assert names == ["proposer", "tool", "planner", "solo", "drafter", "answerer"]
     state = OPENING
     for (agent,) in phases:
         reply = environment.solve(state, agent)
         assert reply is not None
-        state = environment.act(state, agent, reply, ()).state
+        evidence = [run_program(request) for request in environment.evidence(state, agent, reply)]
+        state = environment.act(state, agent, reply, evidence).state
+    assert environment.services == (("program",) if ("tool",) in phases else ())
     assert environment.success(state)
+
+
+PROGRAM = "```python\nprint('Down')\n```"
+
+
+def tool(printed: str | None, **options: Any) -> Outcome[State]:
+    """The tool's outcome where its program printed this; None: it failed."""
+    environment = PlanPath(PlanPathOptions(tools="code", **options))
+    (request,) = environment.evidence(OPENING, "tool", PROGRAM)
+    failed = ({"status": "failed", "stdout": "Up", "stderr": "NameError: name 'x'"},)
+    evidence = Evidence(request, failed) if printed is None else printing(request, printed)
+    return environment.act(OPENING, "tool", PROGRAM, (evidence,))
+
+
+@pytest.mark.parametrize(
+    ("printed", "ran", "worth"),
+    [
+        ("Down", 1, 0.9 * 1 / 6),
+        ("path:\n['down', 'right', 'down']", 1, 0.9 * 1 / 6),
+        ("Down Down Right Right Up Up", 1, 1.0),
+        ("no way", 0, 0.0),
+        ("", 0, 0.0),
+        (None, 0, 0.0),
+    ],
+)
+def test_a_tool_is_paid_for_a_program_that_prints_a_list_and_for_the_team_value(
+    printed: str | None, ran: int, worth: float
+) -> None:
+    outcome = tool(printed)
+    assert values(outcome) == pytest.approx({"format": 1, "ran": ran, "proposal": worth})
+    assert [part.weight for part in outcome.local] == [0.1, 0.1, 0.8]
+    assert outcome.team == pytest.approx(worth)
+    assert (outcome.state.proposal is not None, outcome.done) == (bool(ran), False)
+
+
+def test_a_tool_without_a_program_scores_nothing_and_runs_nothing() -> None:
+    environment = PlanPath(PlanPathOptions(tools="code"))
+    assert environment.evidence(OPENING, "tool", say("Down")) == ()
+    assert set(values(environment.act(OPENING, "tool", say("Down"), ())).values()) == {0.0}
+
+
+def test_a_tools_program_reads_the_grid_and_its_fault_is_shown() -> None:
+    environment = PlanPath(PlanPathOptions(tools="code"))
+    (request,) = environment.evidence(OPENING, "tool", PROGRAM)
+    assert request["inputs"] == ("A # G #\n. # . #\n. . . .\n# # # .\n",)
+    assert "A # G #\n. # . #\n. . . .\n# # # ." in environment.observe(OPENING, "tool")[1].content
+    shown = environment.observe(tool(None).state, "planner")[1].content
+    assert "Proposal: none, the program of your partner failed (NameError: name 'x')." in shown
+    assert environment.act(tool(None).state, "planner", say("Down"), ()).state.fault == ""
+    assert environment.evidence(OPENING, "planner", PROGRAM) == ()
+
+
+def test_nothing_out_earns_solving_where_programs_propose() -> None:
+    environment = PlanPath(PlanPathOptions(size=5, tools="code"))
+    report = audit(environment, AuditSettings(tasks=1, max_turns=2), run_program)
+    assert report.findings == ()
+    assert report.passed
 
 
 def test_prompts_in_words_name_legal_moves_places_grid_limit_and_proposal() -> None:
@@ -256,7 +320,9 @@ def test_options_that_no_grid_can_meet_are_told_instead_of_drawn_for_ever() -> N
         ({"size": 3, "min_distance": 5}, "min_distance"),
         ({"max_moves": 0}, "max_moves"),
         ({"view": "html"}, "view"),
-        ({"tools": "code"}, "tools"),
+        ({"tools": "java"}, "tools"),
+        ({"only": "tool"}, "only"),
+        ({"only": "proposer", "tools": "code"}, "only"),
         ({"single": "solo"}, "single"),
         ({"only": "judge"}, "only"),
         ({"only": "solo", "single": "plain"}, "only"),

@@ -84,7 +84,7 @@ def test_options_and_prompts_reach_the_environment() -> None:
             "environment.options.view = \"txt\": input should be 'text' or 'compact'",
         ),
         ({"size": 1}, "environment.options.size = 1: must be an integer from 2 to 64"),
-        ({"tools": "code"}, 'environment.options.tools = "code": .*needs the sandbox'),
+        ({"only": "tool"}, 'only = "tool": tools = "none" has no such role: it plays proposer'),
     ],
 )
 def test_a_wrong_option_is_told_with_what_is_allowed(options: dict[str, object], said: str) -> None:

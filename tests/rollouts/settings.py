@@ -14,6 +14,7 @@ from cotrain.policies.base import Decoding
 from cotrain.rollouts.base import Opening, Player, PlayRules, all_unscored
 from cotrain.rollouts.engine import Engine
 from cotrain.rollouts.evidence import HandlerPool
+from cotrain.rollouts.referee import LocalReferee
 
 Texts = Mapping[tuple[int, int], str]
 """`(turn, candidate) -> reply`."""
@@ -83,7 +84,7 @@ def make_engine(
     pool: HandlerPool,
     clock: Callable[[], float] = time.monotonic,
 ) -> Engine:
-    return Engine(environment, pool, clock)
+    return Engine(LocalReferee(environment), pool, clock)
 
 
 def play(

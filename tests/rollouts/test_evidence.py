@@ -5,8 +5,9 @@ import time
 
 import pytest
 
-from cotrain.core.episode import CandidateStatus, Request
-from cotrain.rollouts.evidence import HandlerPool
+from cotrain.core.episode import CandidateStatus, Evidence, Request
+from cotrain.environments.base import ServiceLostError, UndecidedError
+from cotrain.rollouts.evidence import HandlerPool, tried
 
 SCORED, ERROR, TIMEOUT = CandidateStatus.SCORED, CandidateStatus.ERROR, CandidateStatus.TIMEOUT
 
@@ -142,3 +143,58 @@ def test_an_answer_that_comes_late_is_dropped() -> None:
     found = pool.fulfil(numbered("check", 6))
     assert [e.answer for e in found] == [None, 1, 2, 3, 4, 5]
     assert [e.status for e in found] == [TIMEOUT, *[SCORED] * 5]
+
+
+def test_what_cannot_be_decided_is_unknown_and_not_tried_again() -> None:
+    tries: list[int] = []
+
+    def undecided(request: Request) -> None:
+        tries.append(1)
+        raise UndecidedError("sqrt of what?")
+
+    [found] = HandlerPool({"maths": undecided}, retries=3).fulfil([Request.of("maths")])
+    assert (found.answer, found.status, found.retries) == (None, CandidateStatus.UNKNOWN, 0)
+    assert (found.message, len(tries)) == ("undecided: sqrt of what?", 1)
+
+
+def test_a_lost_service_comes_out_of_the_pool_without_a_further_try() -> None:
+    tries: list[int] = []
+
+    def lost(request: Request) -> int:
+        if number_of(request) == 2:
+            tries.append(1)
+            raise ServiceLostError("the oracle is gone")
+        return number_of(request)
+
+    pool = HandlerPool({"ask": lost}, seconds=5, retries=3)
+    with pytest.raises(ServiceLostError, match="the oracle is gone"):
+        pool.fulfil(numbered("ask", 5))
+    assert len(tries) == 1
+
+
+def test_what_keeps_its_own_time_is_not_held_to_the_limit() -> None:
+    def slow(request: Request) -> Evidence:
+        time.sleep(0.4)
+        return Evidence(request, "slow")
+
+    never = threading.Event()
+    pool = HandlerPool(
+        {"own": lambda request: never.wait()}, seconds=0.1, timed={"program": slow}, workers=2
+    )
+    own, program = pool.fulfil([Request.of("own"), Request.of("program")])
+    never.set()
+    assert (own.status, program.status) == (TIMEOUT, SCORED)
+
+
+def test_what_keeps_its_own_time_is_tried_again_when_it_fails() -> None:
+    answers = iter([OSError("a pipe broke"), 7])
+
+    def answer(request: Request) -> int:
+        item = next(answers)
+        if isinstance(item, OSError):
+            raise item
+        return item
+
+    pool = HandlerPool({}, timed={"program": lambda request: tried(answer, request)})
+    [found] = pool.fulfil([Request.of("program")])
+    assert (found.answer, found.retries) == (7, 1)

@@ -23,8 +23,9 @@ from cotrain.core.episode import CandidateStatus, EpisodeStatus, Finish, Reply
 from cotrain.core.grouping import turn_groups
 from cotrain.core.samples import credit, turn_samples
 from cotrain.rollouts.base import NoTaskError, PromptTooLongError, any_unscored
-from cotrain.rollouts.episodes import task_of
+from cotrain.rollouts.episodes import tasks_of
 from cotrain.rollouts.evidence import HandlerPool
+from cotrain.rollouts.referee import LocalReferee
 
 Write = Callable[[int], str | Reply]
 
@@ -262,7 +263,7 @@ def test_no_recorded_score_is_other_than_finite_or_none() -> None:
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_a_task_that_cannot_be_made_stops_the_run_and_is_named(split: str) -> None:
     said = rf"rated has no {split} task 5 \(seed 3\): KeyError: 'task of round 5'"
-    faulty = RatedAlone(RatedOptions(fails_in="task", fails_at=5))
-    assert task_of(faulty, split, 3, 4).index == 4
+    faulty = LocalReferee(RatedAlone(RatedOptions(fails_in="task", fails_at=5)))
+    assert [task.index for task in tasks_of(faulty, split, 3, [3, 4])] == [3, 4]
     with pytest.raises(NoTaskError, match=said):
-        task_of(faulty, split, 3, 5)
+        tasks_of(faulty, split, 3, [4, 5])

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 from tests.rollouts.rated import RatedInOrder, State
-from tests.rollouts.settings import make_openings, make_player, make_rules, play, rows, table
+from tests.rollouts.settings import (
+    make_engine,
+    make_openings,
+    make_player,
+    make_rules,
+    play,
+    rows,
+    table,
+)
 
 from cotrain.core.advantages import normalised
 from cotrain.core.episode import Episode, EpisodeStatus, Message, Settled
@@ -18,10 +26,10 @@ from cotrain.environments.base import Environment
 from cotrain.policies.base import Decoding
 from cotrain.policies.scripted import ScriptedPolicy
 from cotrain.rollouts.base import Player, any_unscored
-from cotrain.rollouts.engine import Engine
 from cotrain.rollouts.episodes import EvaluationEpisodes, Limits, TrainingEpisodes
 from cotrain.rollouts.evidence import HandlerPool
 from cotrain.rollouts.methods import WholeEpisodeMethod
+from cotrain.rollouts.referee import LocalReferee
 from cotrain.rollouts.settling import settled
 
 LIMITS = Limits(max_turns=3, max_prompt_tokens=1000, team_weight=1.0)
@@ -58,16 +66,21 @@ def played(environment: Environment[State], *turns: str) -> Episode:
     return episode
 
 
+def after_settling(environment: Environment[State], episode: Episode) -> Episode:
+    [found] = settled(LocalReferee(environment), [episode])
+    return found
+
+
 def test_what_is_settled_is_recorded_in_the_order_of_play() -> None:
     environment = Foresight()
-    episode = settled(environment, played(environment, "0.1", "0.25", "0.75"))
+    episode = after_settling(environment, played(environment, "0.1", "0.25", "0.75"))
     assert episode.settled == (Settled("left", 1, 0.5), Settled("left", 2, 1.5))
 
 
 def test_an_agents_episode_score_grows_by_its_settled_rewards_alone() -> None:
     environment = Foresight()
     before = played(environment, "0.1", "0.25", "0.75")
-    after = settled(environment, before)
+    after = after_settling(environment, before)
     assert [episode_score(e, "left", 1.0, 3) for e in (before, after)] == [0.75, 0.75 + 2.0]
     assert [episode_score(e, "right", 1.0, 3) for e in (before, after)] == [0.75, 0.75]
 
@@ -75,7 +88,7 @@ def test_an_agents_episode_score_grows_by_its_settled_rewards_alone() -> None:
 def test_rules_without_settle_leave_the_episode_as_it_is() -> None:
     environment = RatedInOrder()
     episode = played(environment, "0.1")
-    assert settled(environment, episode) is episode
+    assert after_settling(environment, episode) is episode
 
 
 @pytest.mark.parametrize(
@@ -97,7 +110,7 @@ def test_a_wrong_settlement_is_an_error_of_that_episode_and_masks_it_for_all(
     given: object, said: str
 ) -> None:
     environment = Gives(given)
-    episode = settled(environment, played(environment, "0.1", "done"))
+    episode = after_settling(environment, played(environment, "0.1", "done"))
     assert (episode.status, episode.success) == (EpisodeStatus.ENVIRONMENT_ERROR, False)
     assert episode.message.startswith("settle: ")
     assert said in episode.message
@@ -107,7 +120,7 @@ def test_a_wrong_settlement_is_an_error_of_that_episode_and_masks_it_for_all(
 
 def test_rewards_whose_sum_is_not_finite_in_float32_leave_no_score() -> None:
     environment = Gives({("left", 1): 3e38, ("left", 2): 3e38})
-    episode = settled(environment, played(environment, "0.1", "0.2"))
+    episode = after_settling(environment, played(environment, "0.1", "0.2"))
     assert episode_score(episode, "left", 1.0, 2) is None
     assert episode_score(episode, "right", 1.0, 2) is not None
 
@@ -116,7 +129,7 @@ def test_an_episode_that_a_failure_ended_is_not_settled() -> None:
     environment = Gives(KeyError("never asked"))
     episode = played(environment, "0.1", "boom")
     assert episode.status is EpisodeStatus.UNSCORED
-    assert settled(environment, episode) is episode
+    assert after_settling(environment, episode) is episode
 
 
 def guess(messages: Sequence[Message], generator: random.Random) -> str:
@@ -133,7 +146,7 @@ def cast(trained: bool) -> dict[str, Player]:
 
 def test_a_step_of_whole_episodes_compares_scores_with_settled_rewards() -> None:
     method = WholeEpisodeMethod(3, team_weight=1.0, max_turns=3)
-    engine = Engine(Foresight(), HandlerPool({}))
+    engine = make_engine(Foresight(), HandlerPool({}))
     source = TrainingEpisodes(
         engine, lambda step: cast(True), method, LIMITS, follow_best, 2, seed=5
     )
@@ -158,7 +171,7 @@ def test_one_wrong_settlement_does_not_stop_the_step() -> None:
             return {("left", 1): math.nan if episode.number == 1 else 1.0}
 
     method = WholeEpisodeMethod(3, team_weight=1.0, max_turns=3)
-    engine = Engine(Picky(), HandlerPool({}))
+    engine = make_engine(Picky(), HandlerPool({}))
     source = TrainingEpisodes(
         engine, lambda step: cast(True), method, LIMITS, follow_best, 1, seed=5
     )
@@ -169,6 +182,6 @@ def test_one_wrong_settlement_does_not_stop_the_step() -> None:
 
 
 def test_an_evaluation_settles_nothing() -> None:
-    engine = Engine(Gives(KeyError("never asked")), HandlerPool({}))
+    engine = make_engine(Gives(KeyError("never asked")), HandlerPool({}))
     episodes = list(EvaluationEpisodes(engine, cast(False), LIMITS, 5).play("test", range(2), 0))
     assert {episode.status for episode in episodes} == {EpisodeStatus.TURN_LIMIT}

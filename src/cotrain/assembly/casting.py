@@ -14,7 +14,6 @@ from cotrain.policies.base import Decoding, Sampler
 from cotrain.rollouts.base import Cast, Player
 from cotrain.rollouts.engine import Engine
 from cotrain.rollouts.episodes import EvaluationEpisodes, Limits, TrainingEpisodes
-from cotrain.rollouts.evidence import HandlerPool
 from cotrain.rollouts.methods import Method, TreeMethod, WholeEpisodeMethod
 
 TREE_METHODS = ("at_grpo", "single_at_grpo")
@@ -96,12 +95,12 @@ def evaluation_cast(
 
 
 def training_episodes(
-    config: Config, environment: Environment[Any], policies: Policies, method: Method
+    config: Config, engine: Engine, policies: Policies, method: Method
 ) -> TrainingEpisodes:
     """The episode source of a training run."""
     return TrainingEpisodes(
-        engine=engine_of(config, environment),
-        cast_of=partial(training_cast, config, environment, policies, method),
+        engine=engine,
+        cast_of=partial(training_cast, config, engine.environment, policies, method),
         method=method,
         limits=limits_of(config),
         selection=selection(config.algorithm.follow),
@@ -111,21 +110,15 @@ def training_episodes(
 
 
 def evaluation_episodes(
-    config: Config, environment: Environment[Any], samplers: Mapping[str, Sampler]
+    config: Config, engine: Engine, samplers: Mapping[str, Sampler]
 ) -> EvaluationEpisodes:
     """The episode source of evaluations, with these samplers in the roles."""
     return EvaluationEpisodes(
-        engine=engine_of(config, environment),
-        cast=evaluation_cast(config, environment, samplers),
+        engine=engine,
+        cast=evaluation_cast(config, engine.environment, samplers),
         limits=limits_of(config),
         seed=config.evaluation.seed,
     )
-
-
-def engine_of(config: Config, environment: Environment[Any]) -> Engine:
-    """The engine, with what answers the environment's own requests."""
-    pool = HandlerPool(environment.handlers, config.limits.act_seconds, config.limits.retries)
-    return Engine(environment, pool)
 
 
 def limits_of(config: Config) -> Limits:

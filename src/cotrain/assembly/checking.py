@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cotrain.assembly.environments import environment_to_check, said
+from cotrain.assembly.services import SERVICES, Services, sandbox_settings
 from cotrain.config import Config, replaced
 from cotrain.core.episode import CandidateStatus, Evidence, Request
 from cotrain.environments.audit import Auditable, AuditReport, AuditSettings, audit
@@ -75,7 +76,8 @@ def check_environment(name: str, overrides: Mapping[str, object]) -> Checked:
     """
     config = replaced(Config(), {**overrides, "environment.name": name})
     environment = environment_to_check(config)
-    answers = Answers.of(environment, config.limits.act_seconds)
+    SERVICES.refuse_unfit(config, environment)
+    answers = Answers.of(config, environment, SERVICES)
     report = check(environment, answers)
     audited = _audited(environment, config, answers)
     requests = [Broken(REQUESTS, detail) for detail in dict.fromkeys(answers.failures)]
@@ -92,27 +94,32 @@ def check_environment(name: str, overrides: Mapping[str, object]) -> Checked:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Fulfils requests with the environment's own handlers, once each, and keeps what failed."""
+    """Fulfils requests as a run does, once each, and keeps what failed.
+
+    An answer that cannot be told (`unknown`) is no failure.
+    """
 
     pool: HandlerPool
     kinds: frozenset[str]
     failures: list[str] = field(default_factory=list[str])
 
     @classmethod
-    def of(cls, environment: Environment[Any], seconds: float | None) -> "Answers":
-        """The handlers of this environment, each with a time limit."""
-        pool = HandlerPool(environment.handlers, seconds or HANDLER_SECONDS, retries=0)
-        return cls(pool, frozenset(environment.handlers))
+    def of(cls, config: Config, environment: Environment[Any], services: Services) -> "Answers":
+        """The environment's own handlers, each with a time limit, and the services it names."""
+        seconds = config.limits.act_seconds or HANDLER_SECONDS
+        answered = services.tries(environment.services, sandbox_settings(config))
+        pool = HandlerPool(environment.handlers, seconds, retries=0, timed=answered)
+        return cls(pool, frozenset([*environment.handlers, *answered]))
 
     def __call__(self, request: Request) -> Evidence:
-        """The evidence. Raises UnansweredError for a kind that has no handler."""
+        """The evidence. Raises UnansweredError for a kind that nothing answers."""
         if request.kind not in self.kinds:
             raise UnansweredError(
                 f"nothing here answers requests of kind {request.kind!r}; the environment's "
-                f"handlers are {', '.join(sorted(self.kinds)) or 'none'}"
+                f"handlers and services are {', '.join(sorted(self.kinds)) or 'none'}"
             )
         evidence = self.pool.fulfil([request])[0]
-        if evidence.status is not CandidateStatus.SCORED:
+        if evidence.status in {CandidateStatus.ERROR, CandidateStatus.TIMEOUT}:
             self.failures.append(f"{request.kind}: {evidence.status.value}, {evidence.message}")
         return evidence
 

@@ -1,6 +1,7 @@
 """What the commands and the Python interface do, in the words of a user."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -80,8 +81,8 @@ def evaluate(
     given = {key: value for key, value in changes.items() if value is not None}
     pairs = list(policies.items()) if isinstance(policies, Mapping) else policies
     lineup = Lineup(swaps, pairs)
-    team = team_of(target, {**by_key(overrides), **given}, lineup)
-    return evaluate_contender(team.contender, split, team.config.evaluation.tasks, team.step)
+    with closing(team_of(target, {**by_key(overrides), **given}, lineup)) as team:
+        return evaluate_contender(team.contender, split, team.config.evaluation.tasks, team.step)
 
 
 def summary(run: Run) -> dict[str, Any]:

@@ -6,15 +6,19 @@ Nothing here raises and nothing heavy is loaded but torch, whose own failure to 
 import platform
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from cotrain.environments.sandbox.base import SandboxUnavailableError
+from cotrain.environments.sandbox.pool import BubblewrapSandbox
+from cotrain.environments.sandbox.probes import PROBE_LIMITS, Proof, prove
 from cotrain.runs.manifest import available_cpus, package_version
 
 PACKAGES = ("cotrain", "torch", "transformers", "peft", "safetensors", "tokenizers", "pydantic")
-SANDBOX_PROGRAM = "bwrap"
+PROBING_WORKERS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,24 @@ class TorchFindings:
 
 
 @dataclass(frozen=True, slots=True)
+class SandboxFindings:
+    """What programs of replies would be run in. `problem` says why they cannot be, if so.
+
+    `one_each` is the system's reason for starting a whole sandbox for each program, empty where
+    warm ones serve many. `proofs` are properties that real programs have tried.
+    """
+
+    problem: str = ""
+    one_each: str = ""
+    proofs: tuple[Proof, ...] = ()
+
+    @property
+    def unproven(self) -> tuple[Proof, ...]:
+        """The properties that this machine does not give."""
+        return tuple(proof for proof in self.proofs if not proof.proven)
+
+
+@dataclass(frozen=True, slots=True)
 class Examination:
     """What was found. `packages` are versions, None where one is not installed."""
 
@@ -50,7 +72,7 @@ class Examination:
     nvidia_driver: bool
     vllm: str | None
     ray: str | None
-    bubblewrap: str | None
+    sandbox: SandboxFindings
 
     def as_json(self) -> dict[str, Any]:
         """The findings and the advice as one document."""
@@ -74,7 +96,7 @@ def examine() -> Examination:
         nvidia_driver=shutil.which("nvidia-smi") is not None,
         vllm=_installed("vllm"),
         ray=_installed("ray"),
-        bubblewrap=shutil.which(SANDBOX_PROGRAM),
+        sandbox=_try_sandbox(),
     )
 
 
@@ -82,7 +104,7 @@ def advice(found: Examination) -> Iterator[str]:
     """What to install or to mend, one line each, and what this version leaves out.
 
     >>> healthy = Examination("3.11.9", {"torch": "2.11"}, TorchFindings(), 8, False, "0.20", "2.5",
-    ...                       "/usr/bin/bwrap")
+    ...                       SandboxFindings())
     >>> list(advice(healthy))
     []
     """
@@ -110,10 +132,18 @@ def advice(found: Examination) -> Iterator[str]:
             'Ray is not installed: pip install "cotrain[ray]"; this version runs in one process '
             "alone"
         )
-    if found.bubblewrap is None:
+    yield from _sandbox_advice(found.sandbox)
+
+
+def _sandbox_advice(found: SandboxFindings) -> Iterator[str]:
+    if found.problem:
+        yield f"sandbox: {found.problem}"
+    for proof in found.unproven:
+        yield f"sandbox: not proven that {proof.name}: {proof.said}"
+    if found.one_each:
         yield (
-            "bubblewrap is not installed: install the package bubblewrap of your system; this "
-            "version runs no program that a model writes, so nothing needs it yet"
+            "sandbox: each program needs a sandbox of its own, which is slower, because this "
+            f"system lets none be nested in it: {found.one_each}"
         )
 
 
@@ -126,8 +156,16 @@ def _findings(found: Examination) -> Iterator[tuple[str, str]]:
     yield "CPU", f"{found.cpu_threads} threads, {bfloat16} bfloat16 instructions"
     yield "vLLM", found.vllm or "not installed"
     yield "Ray", found.ray or "not installed"
-    bubblewrap = found.bubblewrap or "not installed"
-    yield "sandbox", f"bubblewrap {bubblewrap}; this version runs no program that a model writes"
+    yield "sandbox", _sandbox(found.sandbox)
+    for proof in found.sandbox.proofs:
+        yield "", f"{'proven' if proof.proven else 'NOT PROVEN'}: {proof.name}"
+
+
+def _sandbox(found: SandboxFindings) -> str:
+    if found.problem:
+        return "programs of replies cannot be run in isolation"
+    proven = len(found.proofs) - len(found.unproven)
+    return f"bubblewrap, {proven} of {len(found.proofs)} properties proven"
 
 
 def _accelerators(torch: TorchFindings) -> str:
@@ -137,6 +175,15 @@ def _accelerators(torch: TorchFindings) -> str:
         for device in torch.accelerators
     ]
     return "; ".join(shown) or "none: models run on the CPU"
+
+
+def _try_sandbox() -> SandboxFindings:
+    try:
+        sandbox = BubblewrapSandbox(PROBING_WORKERS, PROBE_LIMITS)
+    except SandboxUnavailableError as error:
+        return SandboxFindings(problem=str(error))
+    with closing(sandbox):
+        return SandboxFindings(one_each=sandbox.nested_refusal, proofs=prove(sandbox))
 
 
 def _ask_torch() -> TorchFindings:

@@ -6,12 +6,9 @@ from typing import Any
 
 from cotrain.config import TEAM_METHODS, Config, ConfigurationError, Fault, show
 from cotrain.environments.base import Environment
-from cotrain.environments.registry import (
-    make_environment,
-    refuse_unknown_roles,
-    refuse_wrong_phases,
-)
+from cotrain.environments.registry import refuse_unknown_roles, refuse_wrong_phases
 from cotrain.environments.returned import RULE_FAULTS
+from cotrain.rollouts.worker import Recipe
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -38,17 +35,23 @@ def environment_to_check(config: Config) -> Environment[Any]:
     Single methods play `options.single = "plain"` unless another single variant is asked for.
     Raises ConfigurationError for unknown options, roles and prompt files.
     """
-    options = dict(config.environment.options)
-    if config.algorithm.method not in TEAM_METHODS and not options.get("single"):
-        options["single"] = "plain"
+    recipe = recipe_of(config)
     try:
-        environment = make_environment(config.environment.name, options, _prompts(config))
+        environment = recipe.make()
     except ConfigurationError:
         raise
     except RULE_FAULTS as error:
         raise environment_fault(config, error) from error
     refuse_unknown_roles(environment, config.team.roles)
     return environment
+
+
+def recipe_of(config: Config) -> Recipe:
+    """What the environment is made from. Raises ConfigurationError for a prompt file."""
+    options = dict(config.environment.options)
+    if config.algorithm.method not in TEAM_METHODS and not options.get("single"):
+        options["single"] = "plain"
+    return Recipe(config.environment.name, options, _prompts(config))
 
 
 def environment_fault(config: Config, error: BaseException) -> ConfigurationError:

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from cotrain.assembly.casting import evaluation_decoding, evaluation_episodes
+from cotrain.assembly.engines import engine_of
 from cotrain.assembly.environments import build_environment, environment_fault
 from cotrain.assembly.lineup import AS_SAVED, Lineup, apply_lineup
 from cotrain.assembly.policies import build_samplers
@@ -18,6 +20,7 @@ from cotrain.assembly.policy_plans import (
 )
 from cotrain.assembly.resolving import resolved
 from cotrain.assembly.saved import SavedSamplers, checkpoint_of, config_here, saved_roles
+from cotrain.assembly.services import SERVICES
 from cotrain.config import (
     Config,
     ConfigurationError,
@@ -28,10 +31,11 @@ from cotrain.config import (
     show,
 )
 from cotrain.config.schema import SCRIPTED_PREFIX
-from cotrain.environments.base import SPLITS, Environment
+from cotrain.environments.base import SPLITS
 from cotrain.environments.returned import RULE_FAULTS, checked_task
 from cotrain.policies.base import Sampler
 from cotrain.policies.loading import embedded_folder
+from cotrain.rollouts.engine import Engine
 from cotrain.runs.durable import RunFolderRefusedError
 from cotrain.training.checkpoints import SavedState, read_state
 from cotrain.training.evaluation import Contender
@@ -39,35 +43,45 @@ from cotrain.training.evaluation import Contender
 
 def contender_of(
     config: Config,
-    environment: Environment[Any],
+    engine: Engine,
     samplers: Mapping[str, Sampler],
     runs: Mapping[str, str | None] = MappingProxyType({}),
 ) -> Contender:
     """The team that these samplers form, by role; `runs` says where each is from."""
     return Contender(
         method=config.algorithm.method,
-        episodes=evaluation_episodes(config, environment, samplers),
+        episodes=evaluation_episodes(config, engine, samplers),
         decoding=evaluation_decoding(config),
-        runs={role.name: runs.get(role.name) for role in environment.roles},
+        runs={role.name: runs.get(role.name) for role in engine.environment.roles},
     )
 
 
 def baselines_of(config: Config) -> Iterator[Contender]:
     """The contenders of `evaluation.baselines`, one after the other, decoded as in this run.
 
-    Each plays the environment with the options that it was saved with. Raises ConfigurationError
-    for a folder that is not a saved team.
+    Each plays the environment with the options that it was saved with, and can be played until the
+    next one is asked for. Raises ConfigurationError for a folder that is not a saved team.
     """
-    return (_baseline(config, name) for name in config.evaluation.baselines)
+    for name in config.evaluation.baselines:
+        contender = _baseline(config, name)
+        with closing(contender.episodes.engine):
+            yield contender
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedTeam:
-    """A team with the configuration it plays under, and the step that it was saved at."""
+    """A team with the configuration it plays under, and the step that it was saved at.
+
+    Whoever asked for it closes it, which ends what its environment's rules run in.
+    """
 
     config: Config
     contender: Contender
     step: int
+
+    def close(self) -> None:
+        """Ends it; it cannot be played after this."""
+        self.contender.episodes.engine.close()
 
 
 def team_of(
@@ -88,6 +102,7 @@ def _saved_team(checkpoint: Path, overrides: Mapping[str, object], lineup: Lineu
     _refuse_without_effect(state.config, overrides)
     config = replaced(config_from_json(state.config), overrides)
     environment = build_environment(config)
+    SERVICES.refuse_unfit(config, environment)
     config = resolved(config, environment)
     own = saved_roles(checkpoint, state, config, environment)
     swapped, others = apply_lineup(lineup, environment, own, config)
@@ -95,12 +110,12 @@ def _saved_team(checkpoint: Path, overrides: Mapping[str, object], lineup: Lineu
     chosen = {**swapped, **others}
     samplers = {role: loader.sampler(saved) for role, saved in chosen.items()}
     runs = {role: saved.run for role, saved in chosen.items()}
-    contender = contender_of(config, environment, samplers, runs)
+    contender = contender_of(config, engine_of(config, environment), samplers, runs)
     return EvaluatedTeam(config, contender, state.progress.step)
 
 
 ADJUSTABLE = re.compile(
-    r"(environment|evaluation|limits|logging)\..+|team\.(turns|team_weight|policies)"
+    r"(environment|evaluation|limits|logging|sandbox)\..+|team\.(turns|team_weight|policies)"
     r"|model\.(name|dtype|threads|chat_template_options.*)|sampling\.max_\w+|algorithm\.method"
     r"|team\.roles\.[^.]+\.(prompt|max_reply_tokens)"
 )
@@ -129,6 +144,7 @@ def _names_a_base(key: str, value: object) -> bool:
 
 def _fresh_team(config: Config, lineup: Lineup) -> EvaluatedTeam:
     environment = build_environment(config)
+    SERVICES.refuse_unfit(config, environment)
     refuse_unfit_starts(config, environment)
     config = resolved(config, environment)
     plans = policy_plans(config, environment)
@@ -139,7 +155,8 @@ def _fresh_team(config: Config, lineup: Lineup) -> EvaluatedTeam:
     samplers = {role: fresh[name] for role, name in swapped.items()}
     samplers |= {role: loader.sampler(saved) for role, saved in others.items()}
     runs = {role: saved.run for role, saved in others.items()}
-    return EvaluatedTeam(config, contender_of(config, environment, samplers, runs), 0)
+    contender = contender_of(config, engine_of(config, environment), samplers, runs)
+    return EvaluatedTeam(config, contender, 0)
 
 
 def refuse_unknown_split(split: str) -> None:
@@ -170,6 +187,7 @@ def check_baselines(config: Config) -> None:
 
 def _first_tasks(config: Config, seed: int) -> list[str]:
     environment = build_environment(config)
+    SERVICES.refuse_unfit(config, environment)
     try:
         return [checked_task(environment.task("test", seed, index)).digest for index in range(5)]
     except RULE_FAULTS as error:
@@ -195,4 +213,5 @@ def _baseline(config: Config, name: str) -> Contender:
     loader = SavedSamplers()
     saved = saved_roles(folder, state, its_own, environment)
     samplers = {role: loader.sampler(policy) for role, policy in saved.items()}
-    return contender_of(its_own, environment, samplers, dict.fromkeys(samplers, folder.name))
+    runs = dict.fromkeys(samplers, folder.name)
+    return contender_of(its_own, engine_of(its_own, environment), samplers, runs)

@@ -3,9 +3,14 @@
 A case is an object with an `id` and the fields of its kind:
 
     advantage   rewards (null is unscored), and if need be estimator and ddof -> one number a member
+    math        gold, reply -> true or false, or "unknown" where that cannot be told
+    program     program, and tests or fn_name, inputs and outputs -> "pass" or "fail"
     moves       reply -> the moves read from it, or null
+    verdict     reply -> true (correct), false (incorrect), or null
     answer      reply -> the text of the last answer tag, or null
     code        reply -> the program in it, or null
+    sokoban     board -> "solvable, shortest N" (moves) or "unsolvable"
+    grid        grid -> "shortest N" or "unreachable"; with moves, where they lead
     sudoku      puzzle and reply_grid -> "solved" or "wrong"
 
 No case stops the others: the value of one that cannot be graded is `"error"`, with a reason.
@@ -18,25 +23,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
+from cotrain.assembly.graders.answers import grade_math, grade_verdict
 from cotrain.assembly.graders.base import Case, CaseError, Grader, shown
 from cotrain.assembly.graders.estimators import grade_advantage
+from cotrain.assembly.graders.programs import grade_program
 from cotrain.assembly.graders.puzzles import grade_sudoku
 from cotrain.assembly.graders.replies import grade_answer, grade_code, grade_moves
+from cotrain.assembly.graders.rooms import grade_grid, grade_sokoban
 from cotrain.config import ConfigurationError, Fault, nearest, show
-
-KINDS = (
-    "math",
-    "program",
-    "moves",
-    "verdict",
-    "answer",
-    "code",
-    "sudoku",
-    "sokoban",
-    "grid",
-    "advantage",
-)
-"""Every kind that there is a name for; `GRADERS` holds those of this version."""
 
 ERROR = "error"
 
@@ -56,22 +50,17 @@ class Graded:
 
 
 def grader_of(kind: str) -> Grader:
-    """The grader of a kind. Raises ConfigurationError for an unknown kind, or one to come.
+    """The grader of a kind. Raises ConfigurationError for an unknown kind.
 
     >>> grader_of("mvoes")
     Traceback (most recent call last):
-    cotrain.config.faults.ConfigurationError: KIND = "mvoes": unknown kind, allowed are moves, \
-answer, code, sudoku, advantage; nearest known: moves
+    cotrain.config.faults.ConfigurationError: KIND = "mvoes": unknown kind, allowed are math, \
+program, moves, verdict, answer, code, sudoku, sokoban, grid, advantage; nearest known: moves
     """
     if kind in GRADERS:
         return GRADERS[kind]
-    allowed = ", ".join(known for known in KINDS if known in GRADERS)
-    if kind in KINDS:
-        fault = Fault("KIND", show(kind), f"not available in this version, allowed are {allowed}")
-    else:
-        unknown = f"unknown kind, allowed are {allowed}"
-        fault = Fault("KIND", show(kind), unknown, nearest(kind, KINDS))
-    raise ConfigurationError([fault])
+    allowed = f"unknown kind, allowed are {', '.join(GRADERS)}"
+    raise ConfigurationError([Fault("KIND", show(kind), allowed, nearest(kind, list(GRADERS)))])
 
 
 def read_cases(path: Path) -> list[object]:
@@ -123,11 +112,16 @@ def _unreadable(path: Path, allowed: str) -> ConfigurationError:
 
 GRADERS: Mapping[str, Grader] = MappingProxyType(
     {
+        "math": grade_math,
+        "program": grade_program,
         "moves": grade_moves,
+        "verdict": grade_verdict,
         "answer": grade_answer,
         "code": grade_code,
         "sudoku": grade_sudoku,
+        "sokoban": grade_sokoban,
+        "grid": grade_grid,
         "advantage": grade_advantage,
     }
 )
-"""The graders of this version, by kind."""
+"""Every kind that there is."""

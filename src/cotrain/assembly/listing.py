@@ -70,7 +70,7 @@ def listed_environments() -> list[Listed]:
     """Every environment that needs no file: shipped ones, then those of installed packages.
 
     >>> [role.name for role in listed_environments()[0].roles][:3]
-    ['proposer', 'planner', 'solo']
+    ['proposer', 'tool', 'planner']
     """
     return [_listed(name) for name in environment_names()]
 

@@ -26,19 +26,23 @@ WIDTHS = {"float32": 4, "bfloat16": 2, "float64": 8}
 class PlannedPolicy:
     """A policy: the parameters of its model, those that are its own, and those that are trained.
 
-    `base` is None for a script, whose counts are 0. `rank` is None without an adapter.
+    `base` is None for a script, whose counts are 0. `rank` is None without an adapter. All counts
+    are None where the base cannot be reached; `unknown` then says why.
     """
 
     base: str | None
-    parameters: int
-    own_parameters: int
-    trained_parameters: int
+    parameters: int | None
+    own_parameters: int | None
+    trained_parameters: int | None
     rank: int | None = None
+    unknown: str = ""
 
     def as_text(self) -> str:
         """The policy for a person."""
         if self.base is None:
             return "a script"
+        if self.unknown:
+            return f"{self.base}, of unknown size: {self.unknown}"
         if self.rank is not None:
             kept = "" if self.trained_parameters else ", frozen"
             return (

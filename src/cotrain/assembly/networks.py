@@ -15,6 +15,7 @@ from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.chat import ChatCodec, end_token_ids
 from cotrain.policies.loading import (
     ModelNotFoundError,
+    ModelUnreachableError,
     accelerator,
     base_identity,
     load_base,
@@ -116,13 +117,18 @@ def policy_on(network: Network, name: str, config: Config) -> CausalPolicy:
     return CausalPolicy(name, network, codec, max_batch_tokens, seconds)
 
 
+class BaseUnreachableError(ConfigurationError):
+    """A base that only the Hub could know, and the Hub cannot be reached: a plan can go on."""
+
+
 def load_or_fault(key: str, name: str, loaded: Callable[[], Loaded]) -> Loaded:
     """What `loaded` returns; a model that is not there becomes a fault of the key that named it."""
     try:
         return loaded()
     except ModelNotFoundError as error:
         fault = Fault(key, f'"{name}"', str(error).partition(": ")[2])
-        raise ConfigurationError([fault]) from error
+        unreachable = isinstance(error, ModelUnreachableError)
+        raise (BaseUnreachableError if unreachable else ConfigurationError)([fault]) from error
 
 
 def _adapter(base: AdaptedBase, plan: PolicyPlan, seed: int) -> Adapter:

@@ -7,8 +7,8 @@ from typing import Any
 from cotrain.assembly.casting import method_of, reply_limit
 from cotrain.assembly.environments import build_environment
 from cotrain.assembly.evaluating import check_baselines
-from cotrain.assembly.memory import A_SCRIPT, PlannedPolicy, memory_bytes, planned, sized
-from cotrain.assembly.networks import load_or_fault, refuse_template
+from cotrain.assembly.memory import A_SCRIPT, PlannedPolicy, Sized, memory_bytes, planned, sized
+from cotrain.assembly.networks import BaseUnreachableError, load_or_fault, refuse_template
 from cotrain.assembly.policies import scripted_sampler
 from cotrain.assembly.policy_plans import (
     PolicyPlan,
@@ -18,7 +18,8 @@ from cotrain.assembly.policy_plans import (
     refuse_unfit_starts,
     trainable_roles,
 )
-from cotrain.assembly.resolving import resolved
+from cotrain.assembly.resolving import resolved, threads_resolved
+from cotrain.assembly.services import SERVICES
 from cotrain.config import Config
 from cotrain.environments.base import Environment
 from cotrain.policies.loading import load_tokenizer
@@ -30,7 +31,8 @@ class RunPlan:
     """The resolved plan. Counts a step are upper bounds: episodes may end before the turn limit.
 
     `memory_bytes` is an estimate of weights, gradients and optimiser moments of all policies, and
-    the larger of what one sampling batch and one update batch take.
+    the larger of what one sampling batch and one update batch take; None for a team of scripts, and
+    where a base cannot be reached.
     """
 
     method: str
@@ -75,21 +77,28 @@ class RunPlan:
         )
         if self.memory_bytes is not None:
             lines.append(f"memory, estimated: {self.memory_bytes / 2**30:.2f} GiB")
+        elif any(policy.unknown for policy in self.policies.values()):
+            lines.append("memory: not known without the model")
         return "\n".join(lines)
 
 
 def plan_of(config: Config) -> RunPlan:
-    """The plan of a configuration, without weights. Raises ConfigurationError as training would."""
+    """The plan of a configuration, without weights.
+
+    Raises ConfigurationError as training would, except where a base can be had from the Hub alone
+    and the Hub cannot be reached: its size is then left open.
+    """
     environment = build_environment(config)
+    SERVICES.refuse_unfit(config, environment)
     method = method_of(config, environment)
     refuse_nothing_to_train(config, environment)
     refuse_unfit_starts(config, environment)
     check_baselines(config)
-    config = resolved(config, environment)
+    config = _resolved_as_far_as_known(config, environment)
     plans = policy_plans(config, environment)
-    for plan in plans.values():
-        _refuse_what_training_refuses(plan)
-    models = {plan.name: sized(plan) for plan in plans.values() if plan.script is None}
+    found = {name: _looked_at(plan) for name, plan in plans.items()}
+    models = [policy for policy in found.values() if isinstance(policy, Sized)]
+    all_known = models and len(models) == sum(plan.script is None for plan in plans.values())
     counts = _counts(config, environment, method)
     of_role = policy_of_role(config, environment)
     return RunPlan(
@@ -101,27 +110,45 @@ def plan_of(config: Config) -> RunPlan:
         },
         roles_not_played=_not_played(environment),
         regime=config.team.policies,
-        policies={name: planned(models[name]) if name in models else A_SCRIPT for name in plans},
+        policies={
+            name: planned(policy) if isinstance(policy, Sized) else policy
+            for name, policy in found.items()
+        },
         steps=config.run.steps,
         max_sampled_tokens=config.run.max_sampled_tokens,
         episodes_a_step=counts.episodes,
         groups_a_step=counts.groups,
         replies_a_step=counts.replies,
         sampled_tokens_a_step=counts.tokens,
-        memory_bytes=memory_bytes(config, list(models.values()), method.width, counts.prompts)
-        if models
+        memory_bytes=memory_bytes(config, models, method.width, counts.prompts)
+        if all_known
         else None,
         config=config.model_dump(mode="json"),
     )
 
 
-def _refuse_what_training_refuses(plan: PolicyPlan) -> None:
-    """Raises ConfigurationError for a script or a chat template that cannot be used."""
+def _resolved_as_far_as_known(config: Config, environment: Environment[Any]) -> Config:
+    try:
+        return resolved(config, environment)
+    except BaseUnreachableError:
+        return threads_resolved(config)
+
+
+def _looked_at(plan: PolicyPlan) -> Sized | PlannedPolicy:
+    """A policy with its sizes, as far as they can be had.
+
+    Raises ConfigurationError for a script or a chat template that cannot be used.
+    """
     if plan.script is not None:
         scripted_sampler(plan.name, plan.script)
-        return
+        return A_SCRIPT
+    try:
+        found = sized(plan)
+    except BaseUnreachableError as error:
+        return PlannedPolicy(plan.base, None, None, None, unknown=error.faults[0].allowed)
     tokenizer = load_or_fault(plan.base_key, plan.base, lambda: load_tokenizer(plan.base))
     refuse_template(plan.base_key, plan.base, tokenizer)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """One episode of a team, played as an evaluation plays it, for a person to read."""
 
 import json
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,13 +51,13 @@ def play(
     refuse_unknown_split(split)
     refuse_unreachable(Path(target))
     given = {} if seed is None else {"evaluation.seed": seed}
-    team = team_of(target, parse_assignments(assignments) | given)
-    episodes = team.contender.episodes
-    return Played(
-        environment=episodes.engine.environment.name,
-        max_turns=episodes.limits.max_turns,
-        team_weight=episodes.limits.team_weight,
-        seed=episodes.seed,
-        team_step=team.step,
-        episode=next(episodes.play(split, [task], team.step)),
-    )
+    with closing(team_of(target, parse_assignments(assignments) | given)) as team:
+        episodes = team.contender.episodes
+        return Played(
+            environment=episodes.engine.environment.name,
+            max_turns=episodes.limits.max_turns,
+            team_weight=episodes.limits.team_weight,
+            seed=episodes.seed,
+            team_step=team.step,
+            episode=next(episodes.play(split, [task], team.step)),
+        )

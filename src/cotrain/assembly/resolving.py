@@ -18,12 +18,17 @@ def resolved(config: Config, environment: Environment[Any]) -> Config:
     Also sets the process to that many threads. One compute type serves all policies: that of the
     largest base. Raises ConfigurationError for a base that is not there.
     """
+    config = threads_resolved(config)
+    if config.model.dtype != "auto":
+        return config
+    return replaced(config, {"model.dtype": auto_dtype(_largest(config, environment))})
+
+
+def threads_resolved(config: Config) -> Config:
+    """The configuration with the thread count in place, to which the process is also set."""
     threads = available_cpus() if config.model.threads == "auto" else config.model.threads
     torch.set_num_threads(threads)
-    values: dict[str, object] = {"model.threads": threads}
-    if config.model.dtype == "auto":
-        values["model.dtype"] = auto_dtype(_largest(config, environment))
-    return replaced(config, values)
+    return replaced(config, {"model.threads": threads})
 
 
 def _largest(config: Config, environment: Environment[Any]) -> int:

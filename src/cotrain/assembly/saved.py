@@ -59,10 +59,11 @@ def saved_roles(
 
 
 def config_here(state: SavedState, here: Config) -> Config:
-    """What a team was saved with, under the evaluation, limits and threads of another run."""
+    """What a team was saved with, under the evaluation, limits and machine of another run."""
     changes = {
         "evaluation": here.evaluation.model_dump(mode="json"),
         "limits": here.limits.model_dump(mode="json"),
+        "sandbox": here.sandbox and here.sandbox.model_dump(mode="json"),
         "model.threads": here.model.threads,
     }
     return replaced(config_from_json(state.config), changes)

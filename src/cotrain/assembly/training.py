@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any
 import torch
 
 from cotrain.assembly.casting import method_of, training_episodes
+from cotrain.assembly.engines import engine_of
 from cotrain.assembly.environments import build_environment, environment_fault
 from cotrain.assembly.evaluating import baselines_of, check_baselines, contender_of
 from cotrain.assembly.policies import Policies, SavedWeights, build_policies
 from cotrain.assembly.policy_plans import refuse_nothing_to_train, refuse_unfit_starts
 from cotrain.assembly.resolving import resolved
 from cotrain.assembly.resuming import Continuation
+from cotrain.assembly.services import SERVICES, sandbox_kind, sandbox_notes
 from cotrain.config import (
     Config,
     ConfigurationError,
@@ -25,6 +28,7 @@ from cotrain.core.advantages import ESTIMATORS
 from cotrain.environments.base import Environment
 from cotrain.environments.returned import RULE_FAULTS, checked_task
 from cotrain.learning.schedule import rate_factor
+from cotrain.rollouts.engine import Engine
 from cotrain.runs import layout
 from cotrain.runs.checkpoint_folder import complete_checkpoints, latest_complete
 from cotrain.runs.durable import RunFolderRefusedError
@@ -67,6 +71,7 @@ class Run:
 def start_run(config: Config, path: Path, stop: Callable[[], bool]) -> Run:
     """Trains from step 0 in a new folder."""
     environment = build_environment(config)
+    SERVICES.refuse_unfit(config, environment)
     method_of(config, environment)
     refuse_nothing_to_train(config, environment)
     refuse_unfit_starts(config, environment)
@@ -89,6 +94,7 @@ def resume_run(continuation: Continuation, store: RunStore, stop: Callable[[], b
     if latest.checkpoint is not None and _is_over(config, latest.checkpoint.path):
         return Run(store.path, finished=True)
     environment = build_environment(config)
+    SERVICES.refuse_unfit(config, environment)
     _refuse_other_tasks(store, config, environment)
     config = resolved(config, environment)
     events = [("checkpoint", warning) for warning in latest.warnings]
@@ -136,15 +142,18 @@ def _play(
 ) -> Run:
     """Trains from this place on."""
     loggers = _loggers(config, progress)
-    recorder = _recorder(store, config, environment, policies, loggers)
-    try:
+    with ExitStack() as stack:
         for logger in loggers:
+            stack.callback(logger.close)
             logger.event("run", f"its folder is {store.path}")
-        for kind, message in (*events, *(("note", note) for note in policies.notes)):
+        engine = stack.enter_context(closing(engine_of(config, environment)))
+        recorder = _recorder(store, config, engine, policies, loggers)
+        notes = [*policies.notes, *sandbox_notes(config, environment)]
+        for kind, message in (*events, *(("note", note) for note in notes)):
             recorder.event(kind, message)
         method = method_of(config, environment)
         trainer = Trainer(
-            source=training_episodes(config, environment, policies, method),
+            source=training_episodes(config, engine, policies, method),
             credit=Credit(
                 method.groups,
                 ESTIMATORS[config.algorithm.advantage],
@@ -159,16 +168,13 @@ def _play(
             stop=stop,
         )
         progress = trainer.run(progress)
-    finally:
-        for logger in loggers:
-            logger.close()
     return Run(store.path, horizon_of(config).reached(progress))
 
 
 def _recorder(
     store: RunStore,
     config: Config,
-    environment: Environment[Any],
+    engine: Engine,
     policies: Policies,
     loggers: Sequence[Logger],
 ) -> RunRecorder:
@@ -183,8 +189,8 @@ def _recorder(
     )
     settings = config.model_dump(mode="json")
     kept = Kept(policies.samplers, policies.learners, policies.bases, settings)
-    samplers = {role.name: policies.sampler_of(role.name) for role in environment.roles}
-    team = contender_of(config, environment, samplers)
+    samplers = {role.name: policies.sampler_of(role.name) for role in engine.environment.roles}
+    team = contender_of(config, engine, samplers)
     return RunRecorder(store, loggers, plan, kept, team, lambda: baselines_of(config))
 
 
@@ -204,7 +210,7 @@ def _manifest(config: Config, environment: Environment[Any]) -> dict[str, object
         task_hashes=task_hashes(config, environment),
         threads=threads if isinstance(threads, int) else torch.get_num_threads(),
         dtype=config.model.dtype,
-        sandbox="none",
+        sandbox=sandbox_kind(config, environment),
     )
 
 

@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.text import Text
 
 from cotrain.assembly.playing import Played
+from cotrain.cli.evidence_text import evidence_lines
 from cotrain.core.episode import Candidate, Episode, Evidence, Group, Message, Phase, Turn
 
 SHORT_PROMPT = 160
-SHORT_ANSWER = 200
 INDENT = "    "
 
 
@@ -113,8 +113,8 @@ def score_line(candidate: Candidate, team_weight: float) -> str:
 
 
 def _evidence_text(evidence: Evidence) -> Text:
-    said = evidence.message or _short(str(evidence.answer), SHORT_ANSWER)
-    return _head(printable(f"evidence {evidence.request.kind}: {evidence.status.value} {said}"))
+    lines = (printable(line) for line in evidence_lines(evidence))
+    return Text("\n".join(f"  {line}" for line in lines))
 
 
 def _ending(episode: Episode) -> Text:

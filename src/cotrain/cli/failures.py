@@ -8,6 +8,7 @@ import typer
 
 from cotrain.config import ConfigurationError
 from cotrain.core.grouping import GroupingError
+from cotrain.environments.base import ServiceLostError
 from cotrain.learning.base import LearningError
 from cotrain.policies.base import WeightsError
 from cotrain.rollouts.base import NoTaskError, PromptTooLongError
@@ -33,6 +34,7 @@ def explained(log: str = "") -> Generator[None]:
         NoTaskError,
         PromptTooLongError,
         RunFolderError,
+        ServiceLostError,
         TrainingFailedError,
         WeightsError,
     ) as error:

@@ -18,7 +18,6 @@ LIMITS = (
     Limit("model.gradient_checkpointing", (False,)),
     Limit("sampling.engine", ("local",)),
     Limit("algorithm.ratio_cap", (2.0,)),
-    Limit("sandbox", (None,)),
     Limit("cluster", (None,)),
     Limit("logging.tensorboard", (False,)),
     Limit("logging.wandb", (False,)),

@@ -13,10 +13,18 @@ class SandboxSettings(Section):
 
     kind: Literal["bubblewrap", "unsafe-subprocess"] = Field(
         default="bubblewrap",
-        description="`unsafe-subprocess` isolates nothing: trusted replies only.",
+        description=(
+            "`bubblewrap` isolates programs and refuses to run them where it cannot; "
+            "`unsafe-subprocess` isolates nothing: trusted replies only."
+        ),
     )
-    seconds: Seconds = Field(default=10.0, description="The time limit of one program.")
-    memory_bytes: AtLeastOne = Field(default=2**29, description="The memory limit of one program.")
+    seconds: Seconds = Field(
+        default=10.0, description="The time limit of one program, in wall-clock time."
+    )
+    memory_bytes: AtLeastOne = Field(
+        default=2**29,
+        description="The memory limit of one program with its processes; at least 67108864.",
+    )
     workers: AtLeastOne = Field(default=4, description="Programs that run at once.")
 
 

@@ -292,7 +292,10 @@ class LimitsSettings(Section):
 
     reply_seconds: Seconds | None = Field(default=None, description="The time limit of one reply.")
     act_seconds: Seconds | None = Field(
-        default=None, description="The time limit of answering one request of the rules."
+        default=None,
+        description="The time limit of answering one request with an environment's own handler. "
+        "The rules of an environment that is not shipped get it too: each call then runs in a "
+        "worker process (one a CPU, 8 at most) that is killed when it is late.",
     )
     episode_seconds: Seconds | None = Field(
         default=None, description="The time limit of one episode."

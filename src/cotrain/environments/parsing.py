@@ -101,6 +101,23 @@ def parse_moves(reply: str) -> tuple[str, ...] | None:
     return next((moves for moves in read if moves), None)
 
 
+def parse_printed_moves(text: str) -> tuple[str, ...] | None:
+    """The moves that a program printed, or None.
+
+    A valid answer tag counts as in a reply. Without one it is the last line that holds moves and
+    nothing else, in any of the forms of `parse_moves`; moves printed one a line count together. A
+    list that spans lines is read where it is all that was printed.
+
+    >>> parse_printed_moves("length 2\\n['up', 'right']\\ndone in 0.1 s")
+    ('Up', 'Right')
+    >>> parse_printed_moves("Left\\nUp\\nRight\\n"), parse_printed_moves("no way")
+    (('Left', 'Up', 'Right'), None)
+    """
+    whole = text.strip()
+    read = parse_moves(text) or (_moves_of_answer(whole) if whole.startswith(("[", "{")) else None)
+    return read or _moves_of_last_lines(whole)
+
+
 def parse_code(reply: str) -> str | None:
     """The program of a reply: its last fenced block, without a trailing newline, or None.
 
@@ -140,6 +157,19 @@ def format_moves(moves: Sequence[str]) -> str:
     '<answer>Up Right</answer>'
     """
     return f"<answer>{' '.join(moves)}</answer>"
+
+
+def _moves_of_last_lines(text: str) -> tuple[str, ...] | None:
+    one_a_line: list[str] = []
+    for line in reversed([line.strip() for line in text.splitlines() if line.strip()]):
+        moves = _moves_of_answer(line) or ()
+        if len(moves) == 1:
+            one_a_line.append(moves[0])
+        elif one_a_line:
+            break
+        elif moves:
+            return moves
+    return tuple(reversed(one_a_line)) or None
 
 
 def _moves_of_answer(answer: str) -> tuple[str, ...] | None:

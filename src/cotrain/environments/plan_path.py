@@ -7,6 +7,8 @@
 Each turn the proposer writes a list of moves, which is recorded but not played. Then the planner
 sees the list with the cell where it ends and its first illegal move, and writes the list that is
 played: in order, until the goal is reached or a move is illegal. The episode is done at the goal.
+With `tools = "code"` the role tool takes the proposer's place: it writes a Python program, which
+finds the drawing on its standard input and prints the list.
 
 With d the shortest distance to the goal (d_0 at the start, d before a list and d' after it), b the
 smallest distance reached so far, and n the number of moves given:
@@ -16,12 +18,13 @@ smallest distance reached so far, and n the number of moves given:
     planner's own     0.1 format + 0.1 all moves legal + 0.8 efficiency, with m = max(d, n):
                       0.5 max(0, d - d') / m short of the goal, 0.5 + 0.5 d / m at the goal
     proposer's own    0.1 format + 0.1 all moves legal + 0.8 team value
+    tool's own        0.1 format + 0.1 ran and printed a list + 0.8 team value
 
 `reward = "paper"` has team max(0, d - d') / d_0, 1 at most, and, as the planner's efficiency, the
 share of its moves that lie on a shortest path: a walk to and fro then earns without end.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from random import Random
@@ -29,15 +32,30 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from cotrain.config.faults import ConfigurationError, Fault, show
-from cotrain.core.episode import Evidence, Message, Part, Task
+from cotrain.core.episode import Evidence, Message, Part, Request, Task
 from cotrain.environments.base import Environment, Outcome, Role
 from cotrain.environments.grid import Grid, Walk, draw_grid, shortest_path, walk
+from cotrain.environments.move_team import (
+    PROGRAM,
+    PROPOSERS,
+    REPLY,
+    attempts_of,
+    parts_of,
+    played_roles,
+    read_reply,
+    requests_of,
+    require_variant,
+    services_of,
+    team_roles,
+)
 from cotrain.environments.options import require, require_one_of
-from cotrain.environments.parsing import MOVES, parse_moves
+from cotrain.environments.parsing import MOVES
+from cotrain.environments.plan_path_rewards import REWARDS
 from cotrain.environments.plan_path_state import (
     VIEWS,
     Proposal,
     State,
+    grid_in_lines,
     proposal_in_words,
     start_of,
 )
@@ -48,14 +66,15 @@ A grid has free cells (.), blocked cells (#), an agent (A) and a goal (G). Rows 
 at the top, columns from 0 at the left. A move takes the agent one cell Up, Down, Left or Right. A \
 move into a blocked cell or off the grid is illegal and ends the list.
 """
-REPLY = """
-Reply with the moves in one answer tag, with little or no text before it, in this form:
-<answer>Up Right Right</answer>"""
-
 PROPOSE = f"""\
 You are the first of a team of two that leads an agent to a goal. You propose the moves, your \
 partner checks them and decides.
 {RULES}Propose a shortest list of legal moves that takes the agent to the goal.{REPLY}"""
+WRITE = f"""\
+You are the first of a team of two that leads an agent to a goal. You write a program that finds \
+the moves, your partner checks them and decides.
+{RULES}Your program prints a shortest list of legal moves that takes the agent to the goal.\
+{PROGRAM.format(board="grid")}"""
 DECIDE = f"""\
 You are the second of a team of two that leads an agent to a goal. Your partner may propose moves; \
 you see where they would lead, and your own moves are the ones that are played.
@@ -65,17 +84,7 @@ ALONE = f"""\
 You lead an agent to a goal.
 {RULES}Give a shortest list of legal moves that takes the agent to the goal.{REPLY}"""
 
-PROPOSERS = ("proposer", "drafter")
-DECIDERS = ("planner", "answerer")
-ROLES = MappingProxyType(
-    {
-        "proposer": Role("proposer", PROPOSE),
-        "planner": Role("planner", DECIDE),
-        "solo": Role("solo", ALONE),
-        "drafter": Role("drafter", PROPOSE),
-        "answerer": Role("answerer", DECIDE),
-    }
-)
+ROLES = MappingProxyType(team_roles(PROPOSE, WRITE, DECIDE, ALONE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +93,11 @@ class PlanPathOptions:
 
     `max_moves` is how many moves a reply may hold: more are not played, and the list is not legal.
     `view` chooses prompts for a language model (`"text"`) or for a small word-level vocabulary
-    (`"compact"`). `single` plays one policy instead of the team: `"plain"` (role solo) or `"draft"`
-    (roles drafter and answerer). `only` plays one role alone; its moves are then played, also a
-    proposer's. `reward` is the table above (`"audited"`) or the paper's.
+    (`"compact"`). `tools = "code"` has the role tool, which writes a program, in the proposer's
+    place. `single` plays one policy instead of the team: `"plain"` (role solo) or `"draft"` (roles
+    drafter and answerer), which write moves whatever `tools` is. `only` plays one role alone; its
+    moves are then played, also a proposer's. `reward` is the table above (`"audited"`) or the
+    paper's.
     """
 
     size: int = 10
@@ -96,7 +107,7 @@ class PlanPathOptions:
     view: Literal["text", "compact"] = "text"
     tools: Literal["none", "code"] = "none"
     single: Literal["plain", "draft"] | None = None
-    only: Literal["proposer", "planner", "solo", "drafter", "answerer"] | None = None
+    only: Literal["proposer", "tool", "planner", "solo", "drafter", "answerer"] | None = None
     reward: Literal["audited", "paper"] = "audited"
 
     def __post_init__(self) -> None:
@@ -107,60 +118,8 @@ class PlanPathOptions:
         require("min_distance", self.min_distance, 1 <= self.min_distance <= farthest, allowed)
         if self.max_moves is not None:
             require("max_moves", self.max_moves, self.max_moves >= 1, "must be an integer >= 1")
-        require_one_of("view", self.view, VIEWS)
-        allowed = 'must be "none"; "code" needs the sandbox, which this version does not have'
-        require("tools", self.tools, self.tools == "none", allowed)
-        if self.single is not None:
-            require_one_of("single", self.single, ("plain", "draft"))
-        if self.only is not None:
-            require_one_of("only", self.only, ROLES)
-            allowed = (
-                f"leave it out with single = {self.single!r}, which single methods also choose: "
-                "one of the two says who plays"
-            )
-            require("only", self.only, self.single is None, allowed)
+        require_variant(self, ROLES)
         require_one_of("reward", self.reward, REWARDS)
-
-
-def progress_on_best(state: State, end: int) -> float:
-    """Team value: only ground never reached before counts, and less than the goal does."""
-    left = state.distances[end]
-    return 1.0 if left == 0 else 0.9 * max(0, state.best - left) / state.first_distance
-
-
-def progress_of_turn(state: State, end: int) -> float:
-    """Team value in the paper's form: ground won in this turn, whether new or not; 1 at most."""
-    won = max(0, state.distance - state.distances[end])
-    return min(1.0, won / state.first_distance)
-
-
-def efficiency(state: State, moves: Sequence[str], played: Walk) -> float:
-    """Ground won per move given; at least 0.5 at the goal, and less than 0.5 elsewhere."""
-    left, given = state.distances[played.end], max(state.distance, len(moves))
-    if left == 0:
-        return 0.5 + 0.5 * state.distance / given
-    return 0.5 * max(0, state.distance - left) / given
-
-
-def share_on_shortest_path(state: State, moves: Sequence[str], played: Walk) -> float:
-    """The share of the moves given that were played and led nearer: the paper's form."""
-    return played.closer / len(moves)
-
-
-@dataclass(frozen=True, slots=True)
-class Reward:
-    """One form of the reward: the team's value and the last part of the planner's own."""
-
-    team: Callable[[State, int], float]
-    efficiency: Callable[[State, Sequence[str], Walk], float]
-
-
-REWARDS: Mapping[str, Reward] = MappingProxyType(
-    {
-        "audited": Reward(progress_on_best, efficiency),
-        "paper": Reward(progress_of_turn, share_on_shortest_path),
-    }
-)
 
 
 class PlanPath(Environment[State]):
@@ -177,7 +136,8 @@ class PlanPath(Environment[State]):
         self.reward = REWARDS[self.options.reward]
         self.view = VIEWS[self.options.view]
         roles = {name: replace(role, prompt=self.view.prompt(role)) for name, role in ROLES.items()}
-        self.roles = tuple(roles[name] for name in self._played())
+        self.roles = tuple(roles[name] for name in played_roles(self.options))
+        self.services = services_of(self.roles)
         self._all_roles = tuple(roles.values())
 
     def all_roles(self) -> tuple[Role, ...]:
@@ -207,29 +167,33 @@ class PlanPath(Environment[State]):
 
     def observe(self, state: State, agent: str) -> tuple[Message, ...]:
         """The standing instruction and the current state; deciders also read the proposal."""
-        user = self.view.state(state, self.options.max_moves)
-        if agent in DECIDERS:
-            user += self.view.between + self.view.proposal(state, self.options.max_moves)
-        user += self.view.closing
+        user = self.view.user(state, agent, self.options.max_moves)
         return (Message("system", self.prompt(agent)), Message("user", user))
+
+    def evidence(self, state: State, agent: str, reply: str) -> tuple[Request, ...]:
+        """A tool's program is run with the drawing of the grid on its standard input."""
+        return requests_of(agent, reply, grid_in_lines(state))
 
     def act(
         self, state: State, agent: str, reply: str, evidence: Sequence[Evidence]
     ) -> Outcome[State]:
-        """Reads the moves, walks them, and plays or records them. No moves: every part is 0."""
-        moves = parse_moves(reply)
-        plays = agent == self.roles[-1].name
-        if moves is None:
-            parts = _parts(0.0, 0.0, 0.0, _own(agent))
-            return Outcome(replace(state, proposal=None), 0.0, parts)
-        walked = self._walk(state, moves)
+        """Reads the moves, walks them, and plays or records them. No moves: none is played."""
+        said = read_reply(agent, reply, evidence)
+        own_name = "proposal" if agent in PROPOSERS else "efficiency"
+        if said.moves is None:
+            parts = parts_of(agent, said, 0.0, Part(own_name, 0.8, 0.0))
+            return Outcome(replace(state, proposal=None, fault=said.fault), 0.0, parts)
+        walked = self._walk(state, said.moves)
         team = self.reward.team(state, walked.end)
-        own = team if agent in PROPOSERS else self.reward.efficiency(state, moves, walked)
-        parts = _parts(1.0, float(walked.illegal == 0), own, _own(agent))
-        if not plays:
-            return Outcome(replace(state, proposal=Proposal(moves, walked)), team, parts)
+        own = team
+        if agent not in PROPOSERS:
+            own = self.reward.efficiency(state, said.moves, walked)
+        parts = parts_of(agent, said, float(walked.illegal == 0), Part(own_name, 0.8, own))
+        if agent != self.roles[-1].name:
+            proposal = Proposal(said.moves, walked)
+            return Outcome(replace(state, proposal=proposal, fault=""), team, parts)
         best = min(state.best, state.distances[walked.end])
-        after = replace(state, position=walked.end, best=best, proposal=None)
+        after = replace(state, position=walked.end, best=best, proposal=None, fault="")
         return Outcome(after, team, parts, done=self.success(after))
 
     def success(self, state: State) -> bool:
@@ -257,7 +221,7 @@ class PlanPath(Environment[State]):
         """A reply that solves the task (a proposal: would), None where no single one can."""
         path = shortest_path(state.grid, state.position, state.distances)
         too_long = len(path) > len(self.shortest_moves(state))
-        return None if too_long or not path else self.reply_with(path)
+        return None if too_long or not path else self.view.say(agent, path)
 
     def would_solve(self, agent: str, outcome: Outcome[State]) -> bool:
         """Whether this outcome solves the task, or proposes moves that would."""
@@ -274,13 +238,7 @@ class PlanPath(Environment[State]):
             lists += [[move, back] * n + list(path) for n in (1, 3, 20)]
             lists += [[move, back] * 20, [move] * 500, [*path, move], [*path, *[move] * 500]]
         lists += [generator.choices(MOVES, k=generator.randint(4, 30)) for _ in range(40)]
-        return [self.reply_with(moves) for moves in lists]
-
-    def _played(self) -> tuple[str, ...]:
-        if self.options.only is not None:
-            return (self.options.only,)
-        variants = {None: ("proposer", "planner"), "plain": ("solo",)}
-        return variants.get(self.options.single, ("drafter", "answerer"))
+        return attempts_of(agent, lists, self.view, generator)
 
     def _walk(self, state: State, moves: Sequence[str]) -> Walk:
         limit = self.options.max_moves
@@ -288,11 +246,3 @@ class PlanPath(Environment[State]):
         if limit is None or len(moves) <= limit or walked.illegal:
             return walked
         return replace(walked, illegal=limit + 1)
-
-
-def _own(agent: str) -> str:
-    return "proposal" if agent in PROPOSERS else "efficiency"
-
-
-def _parts(written: float, legal: float, own: float, own_name: str) -> tuple[Part, ...]:
-    return (Part("format", 0.1, written), Part("legal", 0.1, legal), Part(own_name, 0.8, own))

@@ -1,11 +1,11 @@
 """The state of Plan-Path, and how it is written for a language model and for a small one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from cotrain.environments.base import Role
 from cotrain.environments.grid import Grid, Walk, distances_to
+from cotrain.environments.move_team import View, compact_view, no_proposal_in_words, text_view
 from cotrain.environments.parsing import MOVES
 
 
@@ -22,7 +22,7 @@ class State:
     """Where the agent stands. `distances` are the shortest ones to the goal, by cell.
 
     `best` is the smallest distance reached so far. `proposal` is this turn's, or None when there is
-    none that can be read.
+    none that can be read; `fault` then says what a tool's program did instead.
     """
 
     grid: Grid
@@ -30,6 +30,7 @@ class State:
     position: int
     best: int
     proposal: Proposal | None = None
+    fault: str = ""
 
     @property
     def distance(self) -> int:
@@ -61,7 +62,12 @@ def state_in_words(state: State, max_moves: int | None) -> str:
         f"Goal: row {grid.place(grid.goal)[0]}, column {grid.place(grid.goal)[1]}",
     ]
     lines += [] if max_moves is None else [f"Give at most {max_moves} moves."]
-    return "\n".join([*lines, "Grid:", *(" ".join(row) for row in grid.rows(state.position))])
+    return "\n".join([*lines, "Grid:", *grid_in_lines(state)])
+
+
+def grid_in_lines(state: State) -> list[str]:
+    """The drawing with blanks between the cells, as prompts and a tool's program have it."""
+    return [" ".join(row) for row in state.grid.rows(state.position)]
 
 
 def state_in_tokens(state: State, max_moves: int | None) -> str:
@@ -80,7 +86,7 @@ def state_in_tokens(state: State, max_moves: int | None) -> str:
 def proposal_in_words(state: State, max_moves: int | None) -> str:
     """The proposal with what it would lead to, in two lines; long lists are cut."""
     if state.proposal is None:
-        return "Proposal: none that can be read."
+        return no_proposal_in_words(state.fault)
     shown, preview = _shown_moves(state, state.proposal, max_moves), state.proposal.preview
     more = f" ... ({len(state.proposal.moves)} moves)" * (len(shown) < len(state.proposal.moves))
     row, column = state.grid.place(preview.end)
@@ -108,39 +114,9 @@ def _shown_moves(state: State, proposal: Proposal, max_moves: int | None) -> tup
     return proposal.moves[: max_moves or 4 * state.grid.size]
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """How standing instructions, states, proposals and replies are written.
-
-    `state` and `proposal` take the state and `max_moves`; `between` stands between the two, and
-    `closing` at the end, since a small language model answers what it read last.
-    """
-
-    prompt: Callable[[Role], str]
-    state: Callable[[State, int | None], str]
-    proposal: Callable[[State, int | None], str]
-    between: str
-    closing: str
-    reply: str
-
-
-VIEWS: Mapping[str, View] = MappingProxyType(
+VIEWS: Mapping[str, View[State]] = MappingProxyType(
     {
-        "text": View(
-            prompt=lambda role: role.prompt,
-            state=state_in_words,
-            proposal=proposal_in_words,
-            between="\n",
-            closing="\nReply with your moves, like this: <answer>Up Right Right</answer>",
-            reply="<answer>{}</answer>",
-        ),
-        "compact": View(
-            prompt=lambda role: role.name,
-            state=state_in_tokens,
-            proposal=proposal_in_tokens,
-            between=" ",
-            closing="",
-            reply="<answer> {} </answer>",
-        ),
+        "text": text_view(state_in_words, proposal_in_words),
+        "compact": compact_view(state_in_tokens, proposal_in_tokens),
     }
 )

@@ -22,16 +22,10 @@ from cotrain.core.episode import (
     TurnKey,
 )
 from cotrain.core.rewards import turn_score
+from cotrain.environments import rules as ask
 from cotrain.environments.base import Environment, Judged, Outcome, role_of
-from cotrain.environments.returned import (
-    checked_bool,
-    checked_commit,
-    checked_messages,
-    checked_outcome,
-    checked_phases,
-    checked_requests,
-    checked_text,
-)
+from cotrain.environments.returned import checked_phases
+from cotrain.environments.rules import Committed
 
 Answer: TypeAlias = Callable[[Request], Evidence]
 """What fulfils a request: runs the program, measures, grades."""
@@ -91,11 +85,10 @@ def judge(
     environment: Environment[Any], state: Any, agent: str, reply: str, answer: Answer
 ) -> tuple[Outcome[Any] | None, tuple[Evidence, ...]]:
     """One reply judged on a state; no outcome where evidence for it could not be had."""
-    requests = checked_requests("evidence", environment.evidence(state, agent, reply))
-    evidence = tuple(answer(request) for request in requests)
+    evidence = tuple(map(answer, ask.evidence(environment, state, agent, reply)))
     if any(item.status is not CandidateStatus.SCORED for item in evidence):
         return None, evidence
-    return checked_outcome(environment.act(state, agent, reply, evidence)), evidence
+    return ask.act(environment, state, agent, reply, evidence), evidence
 
 
 def play(
@@ -107,7 +100,8 @@ def play(
 ) -> Episode:
     """One episode in which `write` writes every reply. Raises PhasesError for wrong phases."""
     checked_phases(environment)
-    opening = state = environment.start(task, "evaluate")
+    opening = ask.start(environment, task, "evaluate")
+    state = opening.state
     turns: list[Turn] = []
     status = EpisodeStatus.TURN_LIMIT
     while len(turns) < max_turns and status is EpisodeStatus.TURN_LIMIT:
@@ -119,9 +113,9 @@ def play(
         task_number=0,
         task=task,
         status=status,
-        success=checked_bool("success", environment.success(state)),
+        success=ask.success(environment, state),
         turns=tuple(turns),
-        opening=_rendering(environment, opening),
+        opening=opening.rendering,
     )
 
 
@@ -140,18 +134,15 @@ def _play_turn(
             for agent, pair in judged.items()
         )
         if all(outcome is None for outcome, _ in judged.values()):
-            phases.append(Phase(groups, (), _rendering(environment, state)))
+            phases.append(Phase(groups, (), ask.render(environment, (state, done)).rendering))
             return Turn(number, tuple(phases)), state, EpisodeStatus.UNSCORED
-        state, done, joint = _after_phase(environment, state, written, judged, answer)
-        phases.append(Phase(groups, joint, _rendering(environment, state)))
+        after, joint = _after_phase(environment, state, written, judged, answer)
+        phases.append(Phase(groups, joint, after.rendering))
+        state, done = after.state, after.done
         if done:
             break
     status = EpisodeStatus.DONE if done else EpisodeStatus.TURN_LIMIT
     return Turn(number, tuple(phases)), state, status
-
-
-def _rendering(environment: Environment[Any], state: Any) -> str:
-    return checked_text("render", environment.render(state))
 
 
 def _after_phase(
@@ -160,17 +151,15 @@ def _after_phase(
     written: Mapping[str, str],
     judged: Mapping[str, tuple[Outcome[Any] | None, tuple[Evidence, ...]]],
     answer: Answer,
-) -> tuple[Any, bool, tuple[Evidence, ...]]:
+) -> tuple[Committed, tuple[Evidence, ...]]:
     scored = {agent: pair for agent, pair in judged.items() if pair[0] is not None}
     outcomes = [outcome for outcome, _ in scored.values() if outcome is not None]
     if len(judged) == 1:
-        return outcomes[0].state, outcomes[0].done, ()
+        return ask.render(environment, (outcomes[0].state, outcomes[0].done)), ()
     followed = {agent: written[agent] for agent in scored}
-    requests = checked_requests("joint_evidence", environment.joint_evidence(state, followed))
-    joint = tuple(answer(request) for request in requests)
+    joint = tuple(map(answer, ask.joint_evidence(environment, state, followed)))
     replies = {agent: Judged(written[agent], evidence) for agent, (_, evidence) in scored.items()}
-    after, done = checked_commit(environment.commit(state, replies, joint))
-    return after, done, joint
+    return ask.commit(environment, state, replies, joint), joint
 
 
 def _candidate(
@@ -198,7 +187,7 @@ def _group(environment: Environment[Any], state: Any, key: TurnKey, candidate: C
         role=role_of(environment.roles, key.agent).name,
         policy="written",
         version=0,
-        messages=checked_messages(environment.observe(state, key.agent)),
+        messages=ask.observe(environment, state, (key.agent,))[0],
         prompt_ids=(),
         temperature=0.0,
         width=1,

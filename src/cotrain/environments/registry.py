@@ -25,7 +25,10 @@ EnvironmentClass: TypeAlias = type[Environment[Any]]
 ENVIRONMENTS: Mapping[str, str] = MappingProxyType(
     {
         "plan_path": "cotrain.environments.plan_path:PlanPath",
+        "sokoban": "cotrain.environments.sokoban:Sokoban",
         "sudoku": "cotrain.environments.sudoku:Sudoku",
+        "coding": "cotrain.environments.coding:Coding",
+        "maths": "cotrain.environments.maths:Maths",
     }
 )
 """The shipped environments, imported when they are asked for."""
@@ -55,7 +58,8 @@ def load_environment_class(name: str) -> EnvironmentClass:
     >>> load_environment_class("plan_pth")
     Traceback (most recent call last):
     cotrain.config.faults.ConfigurationError: environment.name = "plan_pth": unknown environment, \
-allowed are plan_path, sudoku, path/to/file.py:Class, package.module:Class; nearest known: plan_path
+allowed are plan_path, sokoban, sudoku, coding, maths, path/to/file.py:Class, \
+package.module:Class; nearest known: plan_path
     """
     if ":" not in name:
         name_of_class = ENVIRONMENTS.get(name) or _entry_point(name)
@@ -80,7 +84,7 @@ def make_environment(
     >>> make_environment("plan_path", {"size": 6}, {"planer": "Plan."})
     Traceback (most recent call last):
     cotrain.config.faults.ConfigurationError: team.roles.planer: plan_path has no such role, \
-allowed are proposer, planner, solo, drafter, answerer; nearest known: planner
+allowed are proposer, tool, planner, solo, drafter, answerer; nearest known: planner
     """
     environment_class = load_environment_class(name)
     options_class: type[Any] = environment_class.Options

@@ -15,6 +15,7 @@ CALLS = "calls"
 CHECK = "check"
 MATHS = "maths"
 VERIFY = "verify"
+PROGRAM_ANSWER = "program_answer"
 
 SANDBOXED = (PROGRAM, CALLS, CHECK)
 """The kinds that run code which a model wrote."""
@@ -67,3 +68,32 @@ def maths_request(gold: str, reply: str) -> Request:
     '5'
     """
     return Request.of(MATHS, gold=gold, reply=reply)
+
+
+def verify_request(dataset: str, options: str, seed: int, digest: str, reply: str) -> Request:
+    """How a reasoning-gym data set scores the answer of a reply to its problem of this seed.
+
+    `options` is the JSON object of the data set's own options, `digest` the hash of the problem's
+    text, which proves that the verifier has the same one. Answer: a score from 0 to 1, of which 1
+    alone is right (some data sets give less for what is nearly right).
+
+    >>> verify_request("gcd", "{}", 7, "0f", "It is \\boxed{5}.").kind
+    'verify'
+    """
+    return Request.of(
+        VERIFY, dataset=dataset, options=options, seed=seed, digest=digest, reply=reply
+    )
+
+
+def program_answer_request(source: str, question: Request) -> Request:
+    """Whether what a program prints is the right answer to a question.
+
+    The program runs in the sandbox without input; then `question`, a `maths` or `verify` request,
+    is asked with what it printed as the reply. The gold answer never comes near the program.
+    Answer: the mapping of a run as for `program_request`, with `answer` beside it: that of the
+    question, None for a program that did not run to its end.
+
+    >>> program_answer_request("print(5)", maths_request("5", ""))["asks"]
+    'maths'
+    """
+    return Request.of(PROGRAM_ANSWER, source=source, asks=question.kind, about=question.arguments)

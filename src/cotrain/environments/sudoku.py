@@ -301,7 +301,9 @@ class Sudoku(Environment[State]):
         unread = run.error or "It printed no grid and no fills."
         return _Reading(run.written, fills, unread)
 
-    def _parts(self, agent: str, written: bool, second: float, progress: float) -> tuple[Part, ...]:
+    def _parts(
+        self, agent: str, written: float, second: float, progress: float
+    ) -> tuple[Part, ...]:
         name = "ran" if self._writes_programs(agent) else "legal"
         return (
             Part("format", 0.1, written),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.errors import LocalEntryNotFoundError
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -44,6 +45,10 @@ COMPUTE_DTYPES = {
 
 class ModelNotFoundError(ValueError):
     """`model.name` names nothing that can be loaded; the message says what is missing."""
+
+
+class ModelUnreachableError(ModelNotFoundError):
+    """There is no such folder, and the Hub, which may know the name, cannot be reached."""
 
 
 def embedded_folder(name: str) -> Path | None:
@@ -117,7 +122,8 @@ def architecture(name: str) -> PreTrainedModel:
     """The model of this name without memory for its weights.
 
     Raises ModelNotFoundError for a folder that `load_base` would refuse, and for a configuration
-    that no causal language model has.
+    that no causal language model has; its subclass where the Hub would have to be asked and cannot
+    be reached.
     """
     try:
         settings = AutoConfig.from_pretrained(str(model_folder(name) or name))
@@ -127,6 +133,9 @@ def architecture(name: str) -> PreTrainedModel:
     except ModelNotFoundError:
         raise
     except (OSError, ValueError) as error:
+        if isinstance(error.__cause__, LocalEntryNotFoundError):
+            said = "there is no folder of that name, and the Hub cannot be reached"
+            raise ModelUnreachableError(f'model.name = "{name}": {said}') from error
         first_line = str(error).strip().partition("\n")[0]
         said = f"must be a folder or a Hub id of a causal language model: {first_line}"
         raise ModelNotFoundError(f'model.name = "{name}": {said}') from error

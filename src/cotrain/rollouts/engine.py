@@ -1,143 +1,117 @@
 """Many episodes at once, in waves.
 
 All open episodes stand at the same turn and phase; a wave asks for all their replies together, in
-episode order, so that what is batched never depends on time. The engine fulfils what the rules
-request, and turns every failure into a recorded status.
+episode order, so that what is batched never depends on time. The rules are asked by waves too, and
+every failure is turned into a recorded status.
 """
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
+from typing import cast as typed
 
-from cotrain.core.episode import (
-    CandidateStatus,
-    Episode,
-    EpisodeStatus,
-    Evidence,
-    Group,
-    Message,
-    Phase,
-    Reply,
-    Request,
-    TurnKey,
-)
-from cotrain.environments.base import Environment
-from cotrain.environments.returned import RULE_FAULTS, checked_messages, checked_text
+from cotrain.core.episode import Episode, EpisodeStatus, Evidence, Message, Reply, Request, TurnKey
+from cotrain.environments import rules as ask
+from cotrain.environments.base import Environment, Outcome
 from cotrain.policies.base import Sampler, SampleRequest
 from cotrain.rollouts.base import Cast, Fulfiller, Opening, Player, PlayRules, PromptTooLongError
+from cotrain.rollouts.referee import Call, Failure, Referee
 from cotrain.rollouts.tree import (
     Asked,
     JudgedGroup,
     OpenEpisode,
+    after_phase,
+    after_turn,
     choose,
-    commit,
     finish,
-    joint_requests,
-    judge,
     make_candidate,
-    requests_for,
+    open_episode,
+    to_commit,
+    to_judge,
+    to_request,
+    to_request_jointly,
+    to_solve,
+    wanted,
 )
 
-SCORED = CandidateStatus.SCORED
+Value = TypeVar("Value")
+Known = TypeVar("Known")
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
     """Plays episodes of one environment. Holds no state between two calls of `play`."""
 
-    environment: Environment[Any]
+    referee: Referee
     fulfiller: Fulfiller
     clock: Callable[[], float] = time.monotonic
+
+    @property
+    def environment(self) -> Environment[Any]:
+        """The environment that is played."""
+        return self.referee.environment
+
+    def close(self) -> None:
+        """Ends what the rules run in; nothing can be played after it."""
+        self.referee.close()
 
     def play(self, openings: Sequence[Opening], cast: Cast, rules: PlayRules) -> list[Episode]:
         """The episodes of these openings, in their order.
 
-        Raises PromptTooLongError when a prompt of turn 1 does not fit.
+        Raises PromptTooLongError when a prompt of turn 1 does not fit, ServiceLostError when what
+        the rules need is gone.
         """
-        episodes = [self._open(opening) for opening in openings]
+        episodes = self._open(openings)
         for turn in range(1, rules.max_turns + 1):
             for phase in self.environment.phases:
                 players = [cast[agent] for agent in phase]
                 episodes = self._wave(episodes, players, turn, rules)
-            episodes = [_close_turn(episode) for episode in episodes]
-        return [finish(self.environment, episode) for episode in episodes]
+            episodes = [after_turn(episode) for episode in episodes]
+        solved = self._answers([to_solve(episode) for episode in episodes])
+        return [finish(*pair) for pair in zip(episodes, solved, strict=True)]
 
-    def _open(self, opening: Opening) -> OpenEpisode:
-        started = self.clock()
-        try:
-            state = self.environment.start(opening.task, opening.purpose)
-            rendering = checked_text("render", self.environment.render(state))
-        except RULE_FAULTS as error:
-            failed = OpenEpisode(opening, None, started, "")
-            return failed.end(EpisodeStatus.ENVIRONMENT_ERROR, _said(error))
-        return OpenEpisode(opening, state, started, rendering)
+    def _open(self, openings: Sequence[Opening]) -> list[OpenEpisode]:
+        started = [self.clock() for _ in openings]
+        calls = [Call(ask.start, (opening.task, opening.purpose)) for opening in openings]
+        answers = self.referee.ask(calls)
+        return [open_episode(*one) for one in zip(openings, started, answers, strict=True)]
 
     def _wave(
-        self, episodes: list[OpenEpisode], players: Sequence[Player], turn: int, rules: PlayRules
-    ) -> list[OpenEpisode]:
-        """One phase of every open episode."""
-        after: list[OpenEpisode] = []
-        asked: list[list[Asked]] = []
-        for before in episodes:
-            episode, questions = self._ask(before, players, turn, rules)
-            after.append(episode)
-            asked.append(questions)
-        groups = iter(self._judged_groups(after, asked, rules))
-        judged = [[next(groups) for _ in questions] for questions in asked]
-        joint = self._joint_evidence(after, judged, rules)
-        return [
-            self._commit(episode, found, evidence, rules) if found else episode
-            for episode, found, evidence in zip(after, judged, joint, strict=True)
-        ]
-
-    def _ask(
-        self, episode: OpenEpisode, players: Sequence[Player], turn: int, rules: PlayRules
-    ) -> tuple[OpenEpisode, list[Asked]]:
-        """What the episode asks its agents, or its ending and no question."""
-        if episode.ended is not None or episode.done:
-            return episode, []
-        limit = rules.episode_seconds
-        if limit is not None and self.clock() - episode.started > limit:
-            message = f"longer than {limit} s (limits.episode_seconds)"
-            return episode.end(EpisodeStatus.TIMEOUT, message), []
-        try:
-            observed = [
-                checked_messages(self.environment.observe(episode.state, player.agent))
-                for player in players
-            ]
-        except RULE_FAULTS as error:
-            return episode.end(EpisodeStatus.ENVIRONMENT_ERROR, _said(error)), []
-        try:
-            return episode, [
-                self._question(episode, player, messages, turn, rules)
-                for player, messages in zip(players, observed, strict=True)
-            ]
-        except PromptTooLongError as error:
-            if turn == 1:
-                raise
-            return episode.end(EpisodeStatus.CONTEXT_LENGTH, str(error)), []
-
-    def _question(
         self,
-        episode: OpenEpisode,
-        player: Player,
-        messages: tuple[Message, ...],
+        episodes: Sequence[OpenEpisode],
+        players: Sequence[Player],
         turn: int,
         rules: PlayRules,
-    ) -> Asked:
-        opening, agent = episode.opening, player.agent
-        prompt_ids = player.sampler.encode(messages)
-        context = player.sampler.context_tokens
-        room = min(player.decoding.max_reply_tokens, context - len(prompt_ids))
-        if len(prompt_ids) > rules.max_prompt_tokens or room < 1:
-            raise PromptTooLongError(
-                f"the prompt of {agent} at turn {turn} has {len(prompt_ids)} tokens; allowed are "
-                f"{rules.max_prompt_tokens} (sampling.max_prompt_tokens) in a context of {context}"
-            )
-        key = TurnKey(opening.step, opening.number, agent, turn)
-        seeds = tuple(rules.seed(opening, agent, turn, c) for c in range(player.width))
-        return Asked(player, key, messages, prompt_ids, room, seeds)
+    ) -> list[OpenEpisode]:
+        """One phase of every open episode."""
+        episodes = [self._in_time(episode, rules) for episode in episodes]
+        observed = self._observed(episodes, [player.agent for player in players])
+        pairs = [
+            _questions(episode, players, messages, turn, rules)
+            for episode, messages in zip(episodes, observed, strict=True)
+        ]
+        episodes, asked = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        groups = iter(self._judged_groups(episodes, asked, rules))
+        judged = [[next(groups) for _ in questions] for questions in asked]
+        return self._commit(episodes, judged, rules)
+
+    def _in_time(self, episode: OpenEpisode, rules: PlayRules) -> OpenEpisode:
+        limit = rules.episode_seconds
+        if not episode.goes_on or limit is None or self.clock() - episode.started <= limit:
+            return episode
+        return episode.end(EpisodeStatus.TIMEOUT, f"longer than {limit} s (limits.episode_seconds)")
+
+    def _observed(
+        self, episodes: Sequence[OpenEpisode], agents: Sequence[str]
+    ) -> list[tuple[tuple[Message, ...], ...] | Failure | None]:
+        """What these agents read, None where the episode is over."""
+        return self._answers(
+            [
+                Call(ask.observe, (episode.state, tuple(agents))) if episode.goes_on else None
+                for episode in episodes
+            ]
+        )
 
     def _judged_groups(
         self, episodes: Sequence[OpenEpisode], asked: Sequence[list[Asked]], rules: PlayRules
@@ -145,49 +119,39 @@ class Engine:
         """Samples, fulfils and judges; one group a question, in order."""
         flat = [(episode, q) for episode, qs in zip(episodes, asked, strict=True) for q in qs]
         replies = _sample([question for _, question in flat])
-        evidence = self._evidence(flat, replies)
-        return [
-            self._judged_group(episode, question, group_replies, group_evidence, rules)
-            for (episode, question), group_replies, group_evidence in zip(
-                flat, replies, evidence, strict=True
-            )
-        ]
-
-    def _judged_group(
-        self,
-        episode: OpenEpisode,
-        asked: Asked,
-        replies: Sequence[Reply],
-        evidence: Sequence[Sequence[Evidence]],
-        rules: PlayRules,
-    ) -> JudgedGroup:
-        judged = [
-            judge(self.environment, episode.state, asked.key.agent, reply, found)
-            for reply, found in zip(replies, evidence, strict=True)
-        ]
-        candidates = [
-            make_candidate(index, reply, found, result, rules.team_weight)
-            for index, (reply, found, result) in enumerate(
-                zip(replies, evidence, judged, strict=True)
-            )
-        ]
-        outcomes = [
-            result[1] if candidate.score is not None else None
-            for candidate, result in zip(candidates, judged, strict=True)
-        ]
-        return choose(asked, candidates, outcomes, rules, episode.opening)
-
-    def _evidence(
-        self, flat: Sequence[tuple[OpenEpisode, Asked]], replies: Sequence[Sequence[Reply]]
-    ) -> list[list[tuple[Evidence, ...]]]:
-        """The evidence of every reply of the wave, fulfilled in one pool."""
-        wanted = [
-            requests_for(self.environment, episode.state, question.key.agent, reply)
+        tried = [
+            (episode.state, question.key.agent, reply)
             for (episode, question), group in zip(flat, replies, strict=True)
             for reply in group
         ]
-        found = iter(self._fulfilled(wanted))
-        return [[next(found) for _ in group] for group in replies]
+        evidence = self._evidence("evidence", [to_request(*one) for one in tried])
+        answers = self._answers(
+            [to_judge(*one, found) for one, found in zip(tried, evidence, strict=True)]
+        )
+        judged = iter(zip(evidence, answers, strict=True))
+        return [
+            _group(episode.opening, question, [(reply, *next(judged)) for reply in group], rules)
+            for (episode, question), group in zip(flat, replies, strict=True)
+        ]
+
+    def _commit(
+        self,
+        episodes: Sequence[OpenEpisode],
+        judged: Sequence[Sequence[JudgedGroup]],
+        rules: PlayRules,
+    ) -> list[OpenEpisode]:
+        """Every episode of the wave after its phase."""
+        joint = self._joint_evidence(episodes, judged, rules)
+        answers = self._answers(
+            [
+                to_commit(episode.state, groups, found, rules) if groups else None
+                for episode, groups, found in zip(episodes, judged, joint, strict=True)
+            ]
+        )
+        return [
+            episode if answer is None else after_phase(episode, groups, found, answer)
+            for episode, groups, found, answer in zip(episodes, judged, joint, answers, strict=True)
+        ]
 
     def _joint_evidence(
         self,
@@ -196,48 +160,89 @@ class Engine:
         rules: PlayRules,
     ) -> list[tuple[Evidence, ...]]:
         """The evidence of every phase that will be committed."""
-        return self._fulfilled(
+        return self._evidence(
+            "joint_evidence",
             [
                 ()
                 if rules.ends_unscored([found.group for found in groups])
-                else joint_requests(self.environment, episode.state, groups)
+                else to_request_jointly(episode.state, groups)
                 for episode, groups in zip(episodes, judged, strict=True)
-            ]
+            ],
         )
 
-    def _fulfilled(
-        self, wanted: Sequence[Sequence[Request | Evidence]]
+    def _evidence(
+        self, rule: str, calls: Sequence[Call[tuple[Request, ...]] | tuple[Request, ...]]
     ) -> list[tuple[Evidence, ...]]:
-        """Puts the evidence in the place of each request; what is evidence already stays."""
-        requests = [item for one in wanted for item in one if isinstance(item, Request)]
+        """The evidence that a rule asks for, fulfilled in one pool; its own failure is evidence."""
+        asked = [wanted(rule, answer) for answer in self._answers(calls)]
+        requests = [item for one in asked for item in one if isinstance(item, Request)]
         found = iter(self.fulfiller.fulfil(requests) if requests else [])
         return [
             tuple(next(found) if isinstance(item, Request) else item for item in one)
-            for one in wanted
+            for one in asked
         ]
 
-    def _commit(
-        self,
-        episode: OpenEpisode,
-        judged: Sequence[JudgedGroup],
-        joint_evidence: Sequence[Evidence],
-        rules: PlayRules,
-    ) -> OpenEpisode:
-        groups = [found.group for found in judged]
-        if rules.ends_unscored(groups):
-            return _with_phase(episode, groups, ()).end(
-                EpisodeStatus.UNSCORED, "; ".join(_failures(groups))
-            )
-        if failed := [item for item in joint_evidence if item.status is not SCORED]:
-            return _with_phase(episode, groups, joint_evidence).end(
-                EpisodeStatus.ENVIRONMENT_ERROR, f"joint evidence: {failed[0].message}"
-            )
-        try:
-            return commit(self.environment, episode, judged, joint_evidence)
-        except RULE_FAULTS as error:
-            return _with_phase(episode, groups, joint_evidence).end(
-                EpisodeStatus.ENVIRONMENT_ERROR, _said(error)
-            )
+    def _answers(self, calls: Sequence[Call[Value] | Known]) -> list[Value | Failure | Known]:
+        """Puts the answer in the place of each call; what is known already stays."""
+        asked = [typed("Call[Value]", item) for item in calls if isinstance(item, Call)]
+        answers = iter(self.referee.ask(asked))
+        return [next(answers) if isinstance(item, Call) else item for item in calls]
+
+
+def _questions(
+    episode: OpenEpisode,
+    players: Sequence[Player],
+    observed: tuple[tuple[Message, ...], ...] | Failure | None,
+    turn: int,
+    rules: PlayRules,
+) -> tuple[OpenEpisode, list[Asked]]:
+    """What the episode asks its agents, or its ending and no question."""
+    if observed is None:
+        return episode, []
+    if isinstance(observed, Failure):
+        return episode.fail(observed), []
+    try:
+        return episode, [
+            _question(episode.opening, player, messages, turn, rules)
+            for player, messages in zip(players, observed, strict=True)
+        ]
+    except PromptTooLongError as error:
+        if turn == 1:
+            raise
+        return episode.end(EpisodeStatus.CONTEXT_LENGTH, str(error)), []
+
+
+def _question(
+    opening: Opening,
+    player: Player,
+    messages: tuple[Message, ...],
+    turn: int,
+    rules: PlayRules,
+) -> Asked:
+    agent = player.agent
+    prompt_ids = player.sampler.encode(messages)
+    context = player.sampler.context_tokens
+    room = min(player.decoding.max_reply_tokens, context - len(prompt_ids))
+    if len(prompt_ids) > rules.max_prompt_tokens or room < 1:
+        raise PromptTooLongError(
+            f"the prompt of {agent} at turn {turn} has {len(prompt_ids)} tokens; allowed are "
+            f"{rules.max_prompt_tokens} (sampling.max_prompt_tokens) in a context of {context}"
+        )
+    key = TurnKey(opening.step, opening.number, agent, turn)
+    seeds = tuple(rules.seed(opening, agent, turn, c) for c in range(player.width))
+    return Asked(player, key, messages, prompt_ids, room, seeds)
+
+
+def _group(
+    opening: Opening,
+    asked: Asked,
+    judged: Sequence[tuple[Reply, tuple[Evidence, ...], Outcome[Any] | Failure]],
+    rules: PlayRules,
+) -> JudgedGroup:
+    candidates = [
+        make_candidate(index, *one, rules.team_weight) for index, one in enumerate(judged)
+    ]
+    return choose(asked, candidates, [outcome for _, _, outcome in judged], rules, opening)
 
 
 def _sample(asked: Sequence[Asked]) -> list[tuple[Reply, ...]]:
@@ -262,32 +267,3 @@ def _by_sampler(asked: Sequence[Asked]) -> Iterator[tuple[Sampler, list[int]]]:
         places.setdefault(id(question.player.sampler), []).append(place)
     for found in places.values():
         yield asked[found[0]].player.sampler, found
-
-
-def _close_turn(episode: OpenEpisode) -> OpenEpisode:
-    closed = episode.close_turn()
-    return replace(closed, ended=EpisodeStatus.DONE) if _just_done(closed) else closed
-
-
-def _just_done(episode: OpenEpisode) -> bool:
-    return episode.done and episode.ended is None
-
-
-def _with_phase(
-    episode: OpenEpisode, groups: Sequence[Group], joint_evidence: Sequence[Evidence]
-) -> OpenEpisode:
-    phase = Phase(tuple(groups), tuple(joint_evidence))
-    return replace(episode, phases=(*episode.phases, phase))
-
-
-def _failures(groups: Sequence[Group]) -> list[str]:
-    return [
-        f"{group.key.agent}: {candidate.status.value} {candidate.message}".rstrip()
-        for group in groups
-        for candidate in group.candidates
-        if candidate.score is None
-    ]
-
-
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import count
 
 from cotrain.core.episode import Episode, Task
 from cotrain.core.seeds import derive_seed
 from cotrain.core.selection import Selection, follow_random
-from cotrain.environments.base import Environment
-from cotrain.environments.returned import RULE_FAULTS, checked_task
+from cotrain.environments import rules as ask
 from cotrain.rollouts.base import Cast, NoTaskError, Opening, PlayRules, any_unscored
 from cotrain.rollouts.engine import Engine
 from cotrain.rollouts.methods import Method
+from cotrain.rollouts.referee import Call, Failure, Referee
 from cotrain.rollouts.settling import settled
 
 # An evaluation is played in parts, so that its memory does not grow with its size.
@@ -55,16 +55,16 @@ class TrainingEpisodes:
             episode_seconds=self.limits.episode_seconds,
         )
         episodes = self.engine.play(list(self._openings(step)), self.cast_of(step), rules)
-        return [settled(self.engine.environment, episode) for episode in episodes]
+        return settled(self.engine.referee, episodes)
 
     def _openings(self, step: int) -> Iterator[Opening]:
-        number = 0
-        for task_number in range(self.tasks_per_step):
-            index = (step - 1) * self.tasks_per_step + task_number
-            task = task_of(self.engine.environment, "train", self.seed, index)
+        first = (step - 1) * self.tasks_per_step
+        indices = range(first, first + self.tasks_per_step)
+        numbers = count()
+        tasks = tasks_of(self.engine.referee, "train", self.seed, indices)
+        for task_number, task in enumerate(tasks):
             for _ in range(self.method.episodes_per_task):
-                yield Opening(step, number, task_number, task, "train")
-                number += 1
+                yield Opening(step, next(numbers), task_number, task, "train")
 
     def _seed(self, opening: Opening, agent: str, turn: int, candidate: int) -> int:
         return derive_seed(self.seed, "train", opening.step, opening.number, agent, turn, candidate)
@@ -96,12 +96,12 @@ class EvaluationEpisodes:
         )
         for first in range(0, len(indices), EVALUATION_WAVE):
             wave = indices[first : first + EVALUATION_WAVE]
-            openings = [self._opening(split, index, step) for index in wave]
+            tasks = tasks_of(self.engine.referee, split, self.seed, wave)
+            openings = [
+                Opening(step, index, index, task, "evaluate")
+                for index, task in zip(wave, tasks, strict=True)
+            ]
             yield from self.engine.play(openings, self.cast, rules)
-
-    def _opening(self, split: str, index: int, step: int) -> Opening:
-        task = task_of(self.engine.environment, split, self.seed, index)
-        return Opening(step, index, index, task, "evaluate")
 
     def _seed(self, opening: Opening, agent: str, turn: int, candidate: int) -> int:
         return derive_seed(
@@ -109,12 +109,16 @@ class EvaluationEpisodes:
         )
 
 
-def task_of(environment: Environment[Any], split: str, seed: int, index: int) -> Task:
-    """The task at this place of a split. Raises NoTaskError, which names it, for want of one."""
-    try:
-        return checked_task(environment.task(split, seed, index))
-    except RULE_FAULTS as error:
-        raise NoTaskError(
-            f"{environment.name} has no {split} task {index} (seed {seed}): "
-            f"{type(error).__name__}: {error}"
-        ) from error
+def tasks_of(referee: Referee, split: str, seed: int, indices: Sequence[int]) -> list[Task]:
+    """The tasks at these places of a split. Raises NoTaskError, which names the first missing."""
+    found = referee.ask([Call(ask.task, (split, seed, index)) for index in indices])
+    return [
+        _there(task, f"{referee.environment.name} has no {split} task {index} (seed {seed})")
+        for index, task in zip(indices, found, strict=True)
+    ]
+
+
+def _there(task: Task | Failure, missing: str) -> Task:
+    if isinstance(task, Failure):
+        raise NoTaskError(f"{missing}: {task.message}")
+    return task

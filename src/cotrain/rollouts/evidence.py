@@ -4,27 +4,54 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
 from typing import TypeAlias
 
 from cotrain.core.episode import CandidateStatus, Evidence, Json, Request
+from cotrain.environments.base import ServiceLostError, UndecidedError
 from cotrain.environments.returned import check_json
 
 Handler: TypeAlias = Callable[[Request], Json]
+Try: TypeAlias = Callable[[Request], Evidence]
+"""One try of a request. It raises ServiceLostError, and nothing else."""
+
+
+def tried(handler: Handler, request: Request) -> Evidence:
+    """One try: an answer; `unknown` for UndecidedError; `error` for anything else that is raised.
+
+    Raises ServiceLostError, which is no fault of the request.
+
+    >>> tried(lambda request: {1}, Request.of("hits")).status.value
+    'error'
+    """
+    try:
+        answer = handler(request)
+        check_json("the answer", answer)
+    except ServiceLostError:
+        raise
+    except UndecidedError as error:
+        return Evidence(request, None, CandidateStatus.UNKNOWN, f"undecided: {error}")
+    except BaseException as error:  # noqa: BLE001 - SystemExit too becomes a status
+        message = f"{type(error).__name__}: {error}"
+        return Evidence(request, None, CandidateStatus.ERROR, message)
+    return Evidence(request, answer)
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
     place: int
-    evidence: Evidence
+    evidence: Evidence | ServiceLostError
 
 
 class HandlerPool:
-    """Answers requests with one function a kind, in threads, each within a time limit.
+    """Answers requests with one function a kind, in threads.
 
-    A handler that raises is tried again `retries` times and then recorded as `error`; one that
-    outlives `seconds` is recorded as `timeout` and left to itself, since a thread cannot be killed.
-    The evidence says how often its request was tried again.
+    One of `handlers` that outlives `seconds` is recorded as `timeout` and left to itself, since a
+    thread cannot be killed. `timed` are kinds whose tries keep time limits of their own. A try that
+    ends in `error` is made again `retries` times; the evidence says how often. A ServiceLostError
+    comes out of `fulfil`: without the service no further request could be answered.
     """
 
     def __init__(
@@ -33,8 +60,11 @@ class HandlerPool:
         seconds: float | None = None,
         retries: int = 2,
         workers: int = 2,
+        timed: Mapping[str, Try] = MappingProxyType({}),
     ) -> None:
-        self._handlers = dict(handlers)
+        own = {kind: partial(tried, handler) for kind, handler in handlers.items()}
+        self._tries: Mapping[str, Try] = {**own, **timed}
+        self._timed = frozenset(timed)
         self._seconds = seconds
         self._retries = retries
         self._workers = workers
@@ -49,7 +79,7 @@ class HandlerPool:
         while waiting or deadlines:
             while waiting and len(deadlines) < self._workers:
                 place, request = waiting.pop()
-                deadlines[place] = self._deadline()
+                deadlines[place] = self._deadline(request)
                 self._start(place, request, answers, retries)
             for place in self._collect(answers, deadlines, found):
                 found[place] = self._late(requests[place], retries[place])
@@ -66,7 +96,10 @@ class HandlerPool:
             retries[place] = number
 
         def work() -> None:
-            answers.put(_Answer(place, self._answer(request, count)))
+            try:
+                answers.put(_Answer(place, self._answer(request, count)))
+            except ServiceLostError as error:
+                answers.put(_Answer(place, error))
 
         threading.Thread(target=work, daemon=True).start()
 
@@ -81,10 +114,6 @@ class HandlerPool:
         wait = max(0.0, min(limits) - time.monotonic()) if limits else None
         try:
             answer = answers.get(timeout=wait)
-            if answer.place in deadlines:
-                del deadlines[answer.place]
-                found[answer.place] = answer.evidence
-            return []
         except queue.Empty:
             now = time.monotonic()
             late = [
@@ -93,29 +122,46 @@ class HandlerPool:
             for place in late:
                 del deadlines[place]
             return late
+        if isinstance(answer.evidence, ServiceLostError):
+            raise answer.evidence
+        if answer.place in deadlines:
+            del deadlines[answer.place]
+            found[answer.place] = answer.evidence
+        return []
 
     def _answer(self, request: Request, count: Callable[[int], None]) -> Evidence:
-        """Tries until there is an answer; `count` is told of each retry when it begins."""
-        handler = self._handlers.get(request.kind)
-        if handler is None:
-            known = ", ".join(sorted(self._handlers)) or "none"
+        """Tries while there is an error; `count` is told of each retry when it begins."""
+        once = self._tries.get(request.kind)
+        if once is None:
+            known = ", ".join(sorted(self._tries)) or "none"
             message = f"nothing answers requests of kind {request.kind!r}; known kinds: {known}"
             return Evidence(request, None, CandidateStatus.ERROR, message)
-        message = ""
-        for retry in range(self._retries + 1):
+        evidence = once(request)
+        retry = 0
+        while evidence.status is CandidateStatus.ERROR and retry < self._retries:
+            retry += 1
             count(retry)
-            try:
-                answer = handler(request)
-                check_json("the answer", answer)
-                return Evidence(request, answer, retries=retry)
-            except BaseException as error:  # noqa: BLE001 - SystemExit too becomes a status
-                message = f"{type(error).__name__}: {error}"
-        said = f"{message} (after {self._retries + 1} tries)"
-        return Evidence(request, None, CandidateStatus.ERROR, said, self._retries)
+            evidence = once(request)
+        if evidence.status is not CandidateStatus.ERROR:
+            return replace(evidence, retries=retry)
+        said = f"{evidence.message} (after {retry + 1} tries)"
+        return replace(evidence, message=said, retries=retry)
 
     def _late(self, request: Request, retries: int) -> Evidence:
-        message = f"no answer within {self._seconds} s (limits.act_seconds)"
-        return Evidence(request, None, CandidateStatus.TIMEOUT, message, retries)
+        return Evidence(
+            request, None, CandidateStatus.TIMEOUT, said_late(self._seconds or 0.0), retries
+        )
 
-    def _deadline(self) -> float | None:
-        return None if self._seconds is None else time.monotonic() + self._seconds
+    def _deadline(self, request: Request) -> float | None:
+        if self._seconds is None or request.kind in self._timed:
+            return None
+        return time.monotonic() + self._seconds
+
+
+def said_late(seconds: float) -> str:
+    """The message of what took longer than this.
+
+    >>> said_late(2.0)
+    'no answer within 2.0 s (limits.act_seconds)'
+    """
+    return f"no answer within {seconds} s (limits.act_seconds)"

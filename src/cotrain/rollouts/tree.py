@@ -1,7 +1,8 @@
 """One phase of one episode: the prompt, the judged candidates, the choice, the commit.
 
 These functions are the inside of the tree (paper, Algorithm 1, lines 5 to 14): the K candidates of
-an agent are all judged on the phase's opening state before any is followed.
+an agent are all judged on the phase's opening state before any is followed. None of them asks the
+rules: they say what to ask, and make records of the answers.
 """
 
 import random
@@ -25,16 +26,11 @@ from cotrain.core.episode import (
     TurnKey,
 )
 from cotrain.core.rewards import UNSCORED_ENDINGS, turn_score
-from cotrain.environments.base import Environment, Judged, Outcome
-from cotrain.environments.returned import (
-    RULE_FAULTS,
-    checked_bool,
-    checked_commit,
-    checked_outcome,
-    checked_requests,
-    checked_text,
-)
+from cotrain.environments import rules as ask
+from cotrain.environments.base import Judged, Outcome
+from cotrain.environments.rules import Committed
 from cotrain.rollouts.base import Opening, Player, PlayRules
+from cotrain.rollouts.referee import Call, Failure
 
 FAILED_REPLIES = {
     Finish.TIMEOUT: CandidateStatus.TIMEOUT,
@@ -56,9 +52,25 @@ class OpenEpisode:
     ended: EpisodeStatus | None = None
     message: str = ""
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether another phase may follow."""
+        return self.ended is None and not self.done
+
     def end(self, status: EpisodeStatus, message: str = "") -> "OpenEpisode":
         """The episode, ended with this status; what was played of the turn stays."""
         return replace(self.close_turn(), ended=status, message=message)
+
+    def fail(self, failure: Failure) -> "OpenEpisode":
+        """The episode, ended because the rules gave no answer."""
+        return self.end(failure.ending, failure.message)
+
+    def with_phase(
+        self, groups: Sequence["JudgedGroup"], joint_evidence: Sequence[Evidence], shown: str = ""
+    ) -> "OpenEpisode":
+        """The episode with one more phase, and the state it led to as text."""
+        phase = Phase(tuple(judged.group for judged in groups), tuple(joint_evidence), shown)
+        return replace(self, phases=(*self.phases, phase))
 
     def close_turn(self) -> "OpenEpisode":
         """The episode with its open phases made a turn."""
@@ -85,68 +97,95 @@ class JudgedGroup:
     """A group with the outcome that each candidate would have; None where it is unscored."""
 
     group: Group
-    outcomes: tuple[Outcome[object] | None, ...]
+    outcomes: tuple[Outcome[Any] | None, ...]
 
     @property
-    def followed_outcome(self) -> Outcome[object] | None:
+    def followed_outcome(self) -> Outcome[Any] | None:
         """The outcome of the followed candidate."""
         return None if self.group.followed is None else self.outcomes[self.group.followed]
 
 
-def judge(
-    environment: Environment[Any],
-    state: object,
-    agent: str,
-    reply: Reply,
-    evidence: Sequence[Evidence],
-) -> tuple[CandidateStatus, Outcome[object] | None, str]:
-    """The status of one reply and the outcome it would have on this state.
+def open_episode(opening: Opening, started: float, answer: Committed | Failure) -> OpenEpisode:
+    """The episode at its opening state, or ended where the rules gave none."""
+    if isinstance(answer, Failure):
+        return OpenEpisode(opening, None, started, "").fail(answer)
+    return OpenEpisode(opening, answer.state, started, answer.rendering)
 
-    A failed call, failed evidence or an exception of the rules is a status, never a score of 0.
+
+def to_request(
+    state: object, agent: str, reply: Reply
+) -> Call[tuple[Request, ...]] | tuple[Request, ...]:
+    """How to ask what must be run to judge a reply; nothing for a failed call."""
+    if reply.finish in FAILED_REPLIES:
+        return ()
+    return Call(ask.evidence, (state, agent, reply.text))
+
+
+def to_request_jointly(
+    state: object, groups: Sequence[JudgedGroup]
+) -> Call[tuple[Request, ...]] | tuple[Request, ...]:
+    """How to ask what must be run on the followed replies of a phase of several agents."""
+    if len(groups) < 2:
+        return ()
+    replies = {agent: judged.reply for agent, judged in _followed(groups).items()}
+    return Call(ask.joint_evidence, (state, replies))
+
+
+def wanted(
+    rule: str, answer: tuple[Request, ...] | Failure
+) -> tuple[Request, ...] | tuple[Evidence]:
+    """The requests of this rule. When the rule itself failed, its failure is the evidence."""
+    if not isinstance(answer, Failure):
+        return answer
+    return (Evidence(Request(rule), None, answer.status, f"{rule}: {answer.message}"),)
+
+
+def to_judge(
+    state: object, agent: str, reply: Reply, evidence: Sequence[Evidence]
+) -> Call[Outcome[Any]] | Failure:
+    """How to ask for the outcome of one reply on this state.
+
+    A failed call and failed evidence are failures already: a status, never a score of 0.
     """
     if reply.finish in FAILED_REPLIES:
-        return FAILED_REPLIES[reply.finish], None, reply.message
+        return Failure(FAILED_REPLIES[reply.finish], reply.message)
     for item in evidence:
         if item.status is not CandidateStatus.SCORED:
-            return item.status, None, item.message
-    try:
-        outcome = checked_outcome(environment.act(state, agent, reply.text, tuple(evidence)))
-    except RULE_FAULTS as error:
-        return CandidateStatus.ERROR, None, f"{type(error).__name__}: {error}"
-    return CandidateStatus.SCORED, outcome, ""
+            return Failure(item.status, item.message)
+    return Call(ask.act, (state, agent, reply.text, tuple(evidence)))
 
 
 def make_candidate(
     index: int,
     reply: Reply,
     evidence: Sequence[Evidence],
-    judged: tuple[CandidateStatus, Outcome[object] | None, str],
+    judged: Outcome[Any] | Failure,
     team_weight: float,
 ) -> Candidate:
     """The record of one judged reply; a score that is not finite leaves it unscored."""
-    status, outcome, message = judged
-    if outcome is None:
-        return Candidate(index, reply, status, None, evidence=tuple(evidence), message=message)
-    score = turn_score(outcome.team, outcome.local, outcome.gate, team_weight)
-    if score is None:
-        status, message = CandidateStatus.ERROR, "the score is not a finite number"
+    found = tuple(evidence)
+    if isinstance(judged, Failure):
+        status, message = judged.status, judged.message
+        return Candidate(index, reply, status, None, evidence=found, message=message)
+    score = turn_score(judged.team, judged.local, judged.gate, team_weight)
+    failed = score is None
     return Candidate(
         index=index,
         reply=reply,
-        status=status,
+        status=CandidateStatus.ERROR if failed else CandidateStatus.SCORED,
         score=score,
-        team=outcome.team,
-        local=outcome.local,
-        gate=outcome.gate,
-        evidence=tuple(evidence),
-        message=message,
+        team=judged.team,
+        local=judged.local,
+        gate=judged.gate,
+        evidence=found,
+        message="the score is not a finite number" if failed else "",
     )
 
 
 def choose(
     asked: Asked,
     candidates: Sequence[Candidate],
-    outcomes: Sequence[Outcome[object] | None],
+    judged: Sequence[Outcome[Any] | Failure],
     rules: PlayRules,
     opening: Opening,
 ) -> JudgedGroup:
@@ -166,64 +205,75 @@ def choose(
         followed=rules.selection([candidate.score for candidate in candidates], generator),
         trained=player.trained,
     )
+    outcomes = [
+        result if candidate.score is not None and not isinstance(result, Failure) else None
+        for candidate, result in zip(candidates, judged, strict=True)
+    ]
     return JudgedGroup(group, tuple(outcomes))
 
 
-def requests_for(
-    environment: Environment[Any], state: object, agent: str, reply: Reply
-) -> Sequence[Request | Evidence]:
-    """What must be run to judge a reply; nothing for a failed call.
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Why an episode ends with this phase, before it is committed."""
 
-    When the rules themselves fail here, that failure is the evidence.
-    """
-    if reply.finish in FAILED_REPLIES:
-        return ()
-    try:
-        return checked_requests("evidence", environment.evidence(state, agent, reply.text))
-    except RULE_FAULTS as error:
-        return (_failed_request("evidence", error),)
+    status: EpisodeStatus
+    message: str
 
 
-def joint_requests(
-    environment: Environment[Any], state: object, groups: Sequence[JudgedGroup]
-) -> Sequence[Request | Evidence]:
-    """What must be run on the followed replies of a phase of several agents."""
-    if len(groups) < 2:
-        return ()
-    replies = {agent: judged.reply for agent, judged in _followed(groups).items()}
-    try:
-        return checked_requests("joint_evidence", environment.joint_evidence(state, replies))
-    except RULE_FAULTS as error:
-        return (_failed_request("joint_evidence", error),)
+def to_commit(
+    state: object,
+    groups: Sequence[JudgedGroup],
+    joint_evidence: Sequence[Evidence],
+    rules: PlayRules,
+) -> Call[Committed] | Ended:
+    """How to ask for the state after a phase. With one agent its followed outcome is the commit."""
+    recorded = [judged.group for judged in groups]
+    if rules.ends_unscored(recorded):
+        return Ended(EpisodeStatus.UNSCORED, "; ".join(_failures(recorded)))
+    for item in joint_evidence:
+        if item.status is not CandidateStatus.SCORED:
+            failure = Failure(item.status, f"joint evidence: {item.message}")
+            return Ended(failure.ending, failure.message)
+    outcome = groups[0].followed_outcome
+    if len(groups) == 1 and outcome is not None:
+        return Call(ask.render, ((outcome.state, outcome.done),))
+    return Call(ask.commit, (state, _followed(groups), tuple(joint_evidence)))
 
 
-def _failed_request(where: str, error: BaseException) -> Evidence:
-    message = f"{where}: {type(error).__name__}: {error}"
-    return Evidence(Request(where), None, CandidateStatus.ERROR, message)
-
-
-def commit(
-    environment: Environment[Any],
+def after_phase(
     episode: OpenEpisode,
     groups: Sequence[JudgedGroup],
     joint_evidence: Sequence[Evidence],
+    answer: Committed | Ended | Failure,
 ) -> OpenEpisode:
-    """The episode after the phase. With one agent the followed outcome is the commit."""
-    outcome = groups[0].followed_outcome
-    if len(groups) == 1 and outcome is not None:
-        state, done = outcome.state, outcome.done
-    else:
-        state, done = checked_commit(
-            environment.commit(episode.state, _followed(groups), tuple(joint_evidence))
-        )
-    rendering = checked_text("render", environment.render(state))
-    phase = Phase(tuple(judged.group for judged in groups), tuple(joint_evidence), rendering)
-    return replace(episode, state=state, done=done, phases=(*episode.phases, phase))
+    """The episode after a phase: committed, or ended with what was judged of it."""
+    if isinstance(answer, Committed):
+        after = episode.with_phase(groups, joint_evidence, answer.rendering)
+        return replace(after, state=answer.state, done=answer.done)
+    played = episode.with_phase(groups, joint_evidence)
+    if isinstance(answer, Failure):
+        return played.fail(answer)
+    return played.end(answer.status, answer.message)
 
 
-def finish(environment: Environment[Any], episode: OpenEpisode) -> Episode:
-    """The record of an ended episode. An ending for want of a score is never a success."""
-    status, success, message = _ending(environment, episode)
+def after_turn(episode: OpenEpisode) -> OpenEpisode:
+    """The episode with its turn closed, and ended where the rules have said that it is over."""
+    closed = episode.close_turn()
+    if closed.done and closed.ended is None:
+        return replace(closed, ended=EpisodeStatus.DONE)
+    return closed
+
+
+def to_solve(episode: OpenEpisode) -> Call[bool] | bool:
+    """How to ask whether the task is solved. An ending for want of a score is never a success."""
+    return False if episode.ended in UNSCORED_ENDINGS else Call(ask.success, (episode.state,))
+
+
+def finish(episode: OpenEpisode, solved: bool | Failure) -> Episode:
+    """The record of an ended episode."""
+    status, message = episode.ended or EpisodeStatus.TURN_LIMIT, episode.message
+    if isinstance(solved, Failure):
+        status, message = solved.ending, f"success: {solved.message}"
     opening = episode.opening
     return Episode(
         step=opening.step,
@@ -231,23 +281,11 @@ def finish(environment: Environment[Any], episode: OpenEpisode) -> Episode:
         task_number=opening.task_number,
         task=opening.task,
         status=status,
-        success=success,
+        success=solved is True,
         turns=episode.close_turn().turns,
         opening=episode.opening_rendering,
         message=message,
     )
-
-
-def _ending(environment: Environment[Any], episode: OpenEpisode) -> tuple[EpisodeStatus, bool, str]:
-    status = episode.ended or EpisodeStatus.TURN_LIMIT
-    if status in UNSCORED_ENDINGS:
-        return status, False, episode.message
-    try:
-        success = checked_bool("success", environment.success(episode.state))
-        return status, success, episode.message
-    except RULE_FAULTS as error:
-        message = f"success: {type(error).__name__}: {error}"
-        return EpisodeStatus.ENVIRONMENT_ERROR, False, message
 
 
 def _followed(groups: Sequence[JudgedGroup]) -> Mapping[str, Judged]:
@@ -256,3 +294,12 @@ def _followed(groups: Sequence[JudgedGroup]) -> Mapping[str, Judged]:
         for judged in groups
         if (chosen := judged.group.chosen) is not None
     }
+
+
+def _failures(groups: Sequence[Group]) -> list[str]:
+    return [
+        f"{group.key.agent}: {candidate.status.value} {candidate.message}".rstrip()
+        for group in groups
+        for candidate in group.candidates
+        if candidate.score is None
+    ]

@@ -1,0 +1,1 @@
+"""Graders: pure comparisons of what a team gave with what is right."""
