@@ -129,7 +129,7 @@ def unblocked_moves(state: SokobanState, length: int, generator: random.Random) 
 
 
 def sudoku_variants(options: Mapping[str, Any]) -> Sequence[tuple[Sudoku, float]]:
-    """The team, the single agent, the drafts, on puzzles with fewer open cells than the preset's."""
+    """The team, the single agent, the drafts, on puzzles easier than those of the preset."""
     extras: Sequence[tuple[dict[str, Any], float]] = (
         ({}, 0.5),
         ({"single": "plain"}, 0.25),
