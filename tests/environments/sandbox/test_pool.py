@@ -277,3 +277,61 @@ def test_limits_too_small_for_an_interpreter_are_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"sandbox\.memory_bytes = 1"):
         Limits(memory_bytes=1)
     assert issubclass(SandboxUnavailableError, RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"), [("memory_bytes", 2**63), ("seconds", 1e9), ("seconds", float("nan"))]
+)
+def test_limits_that_the_system_cannot_keep_are_refused(limit: str, value: float) -> None:
+    with pytest.raises(ConfigurationError, match=rf"sandbox\.{limit} = "):
+        Limits(**{limit: value})
+
+
+def test_a_sandbox_that_is_killed_while_it_starts_is_started_once_more() -> None:
+    started = []
+
+    def killed_first(slot: int, line: socket.socket, limits: Limits):
+        process = launch(slot, line, limits)
+        if not started:
+            process.kill()
+            process.wait()
+        started.append(process)
+        return process
+
+    with closing(BubblewrapSandbox(1, Limits(), killed_first)) as sandbox:
+        assert sandbox.run("print(1)", "").stdout == "1\n"
+    assert len(started) == 2
+
+
+def test_an_interrupt_at_the_terminal_does_not_reach_the_sandboxes() -> None:
+    with isolated(Limits()):
+        groups = {os.getpgid(process) for process in children_of(os.getpid())}
+    assert groups
+    assert os.getpgrp() not in groups
+
+
+AS_ANOTHER_USER = """
+import os
+from cotrain.environments.sandbox import Limits, open_sandbox
+sandbox = open_sandbox("bubblewrap", 1, Limits())
+writes = (
+    "import os\\nfor folder, _, _ in os.walk('/'):\\n"
+    "    if folder.startswith(('/proc', '/tmp', '/dev')): continue\\n"
+    "    try: open(folder + '/left', 'w').close()\\n"
+    "    except OSError: continue\\n"
+    "    print(folder)"
+)
+print(os.getuid(), [sandbox.run(writes, "").stdout])
+sandbox.close()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_a_program_of_an_ordinary_user_can_write_nowhere_but_in_its_own_folders() -> None:
+    code = f"import os\nos.setgroups([])\nos.setgid(65534)\nos.setuid(65534)\n{AS_ANOTHER_USER}"
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code], capture_output=True, text=True, check=False
+    )
+    if "does not start here" in done.stderr or "Permission denied" in done.stderr:
+        pytest.skip("an ordinary user can open no sandbox here")
+    assert done.stdout == "65534 ['']\n", done.stderr
