@@ -42,7 +42,8 @@ def offer_prelude() -> None:
 
     They are no names of the program's own, so that none passes for a function that it defines.
     """
-    vars(builtins).update(prelude())
+    for name, value in prelude().items():
+        setattr(builtins, name, value)
 
 
 def prelude() -> dict[str, Any]:
