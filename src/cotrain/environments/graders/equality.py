@@ -118,8 +118,9 @@ def _same_choice(one: Shape, two: Shape) -> bool:
 def _text_of(shape: Shape) -> str | None:
     if isinstance(shape, Words):
         return shape.text
-    is_name = isinstance(shape, Value) and not set(shape.core) & set("-+*/^_\\")
-    return shape.core if is_name else None
+    if isinstance(shape, Value) and not set(shape.core) & set("-+*/^_\\"):
+        return shape.core
+    return None
 
 
 def _same_words(one: Shape, two: Shape) -> bool:
