@@ -92,7 +92,7 @@ def test_polaris_serves_training_and_aime_the_tests(tmp_path: Path) -> None:
     polaris.append({"problem": "unreadable", "answer": "\\frac{1}{", "difficulty": "1/8"})
     written(tmp_path / "polaris" / "polaris-data-53K.parquet", *polaris)
     written(tmp_path / "aime" / "test.jsonl", {"id": "0", "problem": "AIME?", "answer": "070"})
-    found = load_maths(f"polaris:{tmp_path / 'polaris'}", f"aime25:{tmp_path / 'aime'}")
+    found = load_maths(f"polaris:{tmp_path / 'polaris'}", f"aime_2025:{tmp_path / 'aime'}")
     assert len(found.splits.train) + len(found.splits.validation) == 40
     assert [(p.text, p.answer) for p in found.splits.test] == [("AIME?", "070")]
     assert found.left_out == (("polaris, its answer cannot be read", 1),)

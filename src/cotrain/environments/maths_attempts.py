@@ -42,6 +42,5 @@ def program_attempts(answer: str, generator: Random) -> list[str]:
         f"import traceback\nprint({answer!r})\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n"
         "    print(traceback.format_exc())",
         "print(",
-        "print(open(__file__).read())",
     ]
     return [f"print({answer!r})", *(f"```python\n{source}\n```" for source in sources)]

@@ -47,7 +47,7 @@ class MathsOptions:
 
     `data` is where problems come from, `test_data` where test problems do if not from there too: a
     data set of reasoning-gym (`reasoning_gym:NAME`, with its own options in `data_options`),
-    `polaris`, `aime24`, `aime25`, `olympiadbench`, one of these with a place
+    `polaris`, `aime_2024`, `aime_2025`, `olympiadbench`, one of these with a place
     (`polaris:/data/polaris`), or records of your own. `reasoners` and `tools` are how many of each
     work at once; a `judge` then decides, by default unless they are one reasoner and one tool user
     at most. `single` plays one policy instead of the team: `"plain"` (role solo) or `"draft"`

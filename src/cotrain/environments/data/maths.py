@@ -1,8 +1,8 @@
 """The problems of the maths environment that are read: which source serves which split.
 
-A source is one of the published sets (`polaris`, `aime24`, `aime25`, `olympiadbench`), read from
-the Hub; one of these with another place (`polaris:/data/polaris`); or a file, folder or Hub data
-set of records in the plain form (`maths_records.py`).
+A source is one of the published sets (`polaris`, `aime_2024`, `aime_2025`, `olympiadbench`), read
+from the Hub; one of these with another place (`polaris:/data/polaris`); or a file, folder or Hub
+data set of records in the plain form (`maths_records.py`).
 
 Gold answers that are no plain numbers are read by the grader's own process when they are loaded,
 `MAX_CHECKED` of them at most. One that cannot be read is a fault with file and line; in a published
@@ -50,8 +50,8 @@ FORMS: Mapping[str, Form] = MappingProxyType(
             ("*.parquet", "*.jsonl", "data/*.parquet"),
             training_problem,
         ),
-        "aime24": Form("HuggingFaceH4/aime_2024", ("data/train-*.parquet",), aime_problem),
-        "aime25": Form("math-ai/aime25", ("test.jsonl",), aime_problem),
+        "aime_2024": Form("HuggingFaceH4/aime_2024", ("data/train-*.parquet",), aime_problem),
+        "aime_2025": Form("math-ai/aime25", ("test.jsonl",), aime_problem),
         "olympiadbench": Form(
             "Hothan/OlympiadBench",
             ("**/OE_TO_maths_en_COMP*.parquet", "**/OE_TO_maths_en_COMP*.json"),

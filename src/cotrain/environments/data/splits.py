@@ -52,9 +52,11 @@ def split_problems(
     parts of ten to training and one each to the others.
     """
     published = {problem.split for problem in problems}
+    hashed = _in_three if tests is None else _in_two
     by_split: dict[str, list[Problem]] = {split: [] for split in SPLITS}
     for problem in problems:
-        by_split[_split_of(problem, published, tests is not None)].append(problem)
+        split = _as_published(problem, published) if "train" in published else hashed(problem)
+        by_split[split].append(problem)
     if tests is not None:
         by_split["test"] = [one for one in tests if one.split == "test"] or list(tests)
     train = by_split["train"]
@@ -64,15 +66,20 @@ def split_problems(
     return Splits(tuple(train), tuple(validation), tuple(test), found - kept)
 
 
-def _split_of(problem: Splittable, published: set[str], has_tests: bool) -> str:
-    hashed = split_of(problem.text_digest)
-    if "train" not in published:
-        return "train" if has_tests and hashed == "test" else hashed
-    if problem.split in ("validation", "test"):
+def _as_published(problem: Splittable, published: set[str]) -> str:
+    """The split it was published in; training gives a tenth to a validation that is not there."""
+    if problem.split == "test" or (problem.split and "validation" in published):
         return problem.split
-    if problem.split and "validation" in published:
-        return problem.split
-    return "validation" if hashed == "validation" else "train"
+    return _in_two(problem)
+
+
+def _in_three(problem: Splittable) -> str:
+    return split_of(problem.text_digest)
+
+
+def _in_two(problem: Splittable) -> str:
+    """Training or validation, by the hash of the text."""
+    return "validation" if _in_three(problem) == "validation" else "train"
 
 
 def _unseen(problems: list[Problem], seen: list[Problem]) -> list[Problem]:

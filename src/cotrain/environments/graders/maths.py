@@ -4,6 +4,7 @@ r"""The grader of maths: whether the final answer of a reply equals the gold ans
 What is compared is written in `equality.py`, and where the answer stands in `final_answer.py`.
 """
 
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,6 +17,9 @@ MODULE = "cotrain.environments.graders.maths_worker"
 NUM_WORKERS = 2
 SECONDS = 8.0
 MEMORY_BYTES = 1 << 30
+MAX_REMEMBERED = 4096
+MAX_REMEMBERED_CHARACTERS = 10_000
+"""Siblings often give the same short reply, which is compared once."""
 
 
 class MathsGrader:
@@ -34,6 +38,7 @@ class MathsGrader:
             needed = 'comparing answers of maths needs math-verify: pip install "cotrain[maths]"'
             raise ConfigurationError([Fault("environment.name", "", needed)])
         self._workers = LineWorkers(MODULE, num_workers, seconds, memory_bytes)
+        self._remembered = lru_cache(MAX_REMEMBERED)(self._decide)
 
     def __call__(self, request: Request) -> bool:
         """Whether the reply of a `maths` request gives its gold answer.
@@ -51,12 +56,14 @@ class MathsGrader:
         (True, False)
         >>> grader.close()
         """
-        return self._decided({"gold": gold, "reply": reply})
+        if len(reply) > MAX_REMEMBERED_CHARACTERS:
+            return self._decide(gold, reply)
+        return self._remembered(gold, reply)
 
     def readable(self, gold: str) -> bool:
         """Whether a gold answer can be read, so that replies can be compared with it."""
         try:
-            return self._decided({"gold": gold})
+            return self._remembered(gold, None)
         except UndecidedError:
             return False
 
@@ -64,8 +71,8 @@ class MathsGrader:
         """Ends the processes."""
         self._workers.close()
 
-    def _decided(self, question: dict[str, str]) -> bool:
-        answer = self._asked(question)
+    def _decide(self, gold: str, reply: str | None) -> bool:
+        answer = self._asked({"gold": gold} if reply is None else {"gold": gold, "reply": reply})
         if answer["value"] is None:
             raise UndecidedError(answer["reason"])
         return bool(answer["value"])

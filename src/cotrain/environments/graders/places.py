@@ -16,7 +16,7 @@ WHOLE_LETTERS = frozenset("nkm")
 """Letters that mostly stand for whole numbers."""
 
 Place: TypeAlias = Mapping[str, Any]
-_FAILURES = (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError)
+_FAILURES = (ArithmeticError, ValueError, TypeError, AttributeError, RuntimeError)
 
 
 def value_of(tree: Any, place: Place, digits: int = DIGITS) -> Any:
