@@ -118,8 +118,9 @@ def _same_choice(one: Shape, two: Shape) -> bool:
 def _text_of(shape: Shape) -> str | None:
     if isinstance(shape, Words):
         return shape.text
-    is_name = isinstance(shape, Value) and not set(shape.core) & set("-+*/^_\\")
-    return shape.core if is_name else None
+    if isinstance(shape, Value) and not set(shape.core) & set("-+*/^_\\"):
+        return shape.core
+    return None
 
 
 def _same_words(one: Shape, two: Shape) -> bool:
@@ -257,6 +258,8 @@ def _same_region(one: Shape, two: Shape) -> bool:
     if isinstance(one, Joined) and isinstance(two, Joined) and set(one.signs) == set(two.signs):
         in_order = "\\setminus" in one.signs
         return (_same_in_order if in_order else _same_number_matched)(one.sets, two.sets)
+    if isinstance(one, Many) and isinstance(two, Many):
+        return one.joined_by == two.joined_by and _same_number_matched(one.members, two.members)
     return False
 
 
