@@ -27,6 +27,7 @@ OPEN_LOOP_MOVES = 24
 BASE_BLOCKED = 0.2
 BASE_EMPTY = 6
 SOKOBAN_STREAMS = 8
+BASE_MIN_MOVES = 4
 COPIED = 0.3
 """How often a decider who is not perfect takes the proposal as it stands."""
 
@@ -90,8 +91,9 @@ def sokoban_variants(options: Mapping[str, Any]) -> Sequence[tuple[Sokoban, floa
         ({"single": "plain"}, 0.2),
         ({"single": "draft"}, 0.2),
     )
+    base = dict(options) | {"min_moves": BASE_MIN_MOVES}
     return [
-        (Sokoban(SokobanOptions(**dict(options) | extra)), share / SOKOBAN_STREAMS)
+        (Sokoban(SokobanOptions(**base | extra)), share / SOKOBAN_STREAMS)
         for extra, share in extras
         for _ in range(SOKOBAN_STREAMS)
     ]
@@ -187,6 +189,7 @@ LESSONS: Mapping[str, Lesson] = {
     ),
     "sokoban": Lesson(
         preset="sokoban_tiny",
+        turns=6,
         words=(
             *("proposer", "planner", "solo", "drafter", "answerer"),
             *("<answer>", "</answer>", *MOVES, "-", *"#_.$*@+", "legal", "at", "box", "goal"),
