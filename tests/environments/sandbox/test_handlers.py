@@ -18,7 +18,7 @@ from cotrain.environments.sandbox import Limits, sandbox_handlers
 
 @pytest.fixture(scope="module", params=KINDS)
 def handlers(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Any]]:
-    with opened(request.param, Limits(seconds=1.5)) as sandbox:
+    with opened(request.param, Limits(seconds=3)) as sandbox:
         yield sandbox_handlers(sandbox)
 
 
