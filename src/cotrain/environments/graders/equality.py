@@ -89,7 +89,8 @@ def _without_lone_name(shape: Shape, other: Shape) -> Shape:
 def _same_relation(one: Shape, two: Shape) -> bool:
     """Equal names of equal values, or equations that say the same."""
     if isinstance(one, Named) and isinstance(two, Named):
-        if letters(one.name) == letters(two.name) and same(one.value, two.value):
+        same_name = letters(one.name) == letters(two.name)
+        if same_name and same(one.value, two.value):
             return True
     sides = _sides(one), _sides(two)
     if sides[0] is None or sides[1] is None:
