@@ -15,6 +15,9 @@ from cotrain.environments.base import Environment
 from cotrain.environments.parsing import MOVES
 from cotrain.environments.plan_path import PlanPath, PlanPathOptions
 from cotrain.environments.plan_path_state import State as PlanPathState
+from cotrain.environments.sokoban import Sokoban, SokobanOptions
+from cotrain.environments.sokoban_room import play
+from cotrain.environments.sokoban_state import State as SokobanState
 from cotrain.environments.sudoku import Sudoku, SudokuOptions
 from cotrain.environments.sudoku_reply import Fill
 from cotrain.environments.sudoku_state import State as SudokuState
@@ -22,6 +25,8 @@ from cotrain.environments.sudoku_state import try_fills
 
 OPEN_LOOP_MOVES = 24
 BASE_BLOCKED = 0.2
+BASE_EMPTY = 6
+SOKOBAN_STREAMS = 8
 COPIED = 0.3
 """How often a decider who is not perfect takes the proposal as it stands."""
 
@@ -30,11 +35,13 @@ COPIED = 0.3
 class Lesson:
     """One lesson.
 
-    `variants` takes the options of the preset and gives each environment with its share of the
-    prompts; `reply` takes environment, state, role, `perfect` and a generator.
+    `turns` is how many turns a demonstrated episode may have. `variants` takes the options of the
+    preset and gives each environment with its share of the prompts; `reply` takes environment,
+    state, role, `perfect` and a generator.
     """
 
     preset: str
+    turns: int
     words: tuple[str, ...]
     variants: Callable[[Mapping[str, Any]], Sequence[tuple[Environment[Any], float]]]
     reply: Callable[[Any, Any, str, float, random.Random], str]
@@ -42,11 +49,6 @@ class Lesson:
     def environments(self) -> Sequence[tuple[Environment[Any], float]]:
         """The environments with their shares of the prompts."""
         return self.variants(load_config(self.preset).environment.options)
-
-    @property
-    def turns(self) -> int:
-        """How many turns a demonstrated episode may have."""
-        return load_config(self.preset).team.turns
 
 
 def plan_path_variants(options: Mapping[str, Any]) -> Sequence[tuple[PlanPath, float]]:
@@ -78,14 +80,63 @@ def plan_path_reply(
     return environment.reply_with(generator.choices(MOVES, k=generator.randint(1, longest)))
 
 
+def sokoban_variants(options: Mapping[str, Any]) -> Sequence[tuple[Sokoban, float]]:
+    """The team, the single agent, the drafts, each in several streams of episodes.
+
+    A stream shows one room for several turns; so a batch has many rooms.
+    """
+    extras: Sequence[tuple[dict[str, Any], float]] = (
+        ({}, 0.6),
+        ({"single": "plain"}, 0.2),
+        ({"single": "draft"}, 0.2),
+    )
+    return [
+        (Sokoban(SokobanOptions(**dict(options) | extra)), share / SOKOBAN_STREAMS)
+        for extra, share in extras
+        for _ in range(SOKOBAN_STREAMS)
+    ]
+
+
+def sokoban_reply(
+    environment: Sokoban,
+    state: SokobanState,
+    role: str,
+    perfect: float,
+    generator: random.Random,
+) -> str:
+    """The shortest moves, the proposal, or random moves none of which is blocked.
+
+    After a push that no push makes good there are no shortest moves, and only the others are left.
+    """
+    moves = environment.shortest_moves(state) if generator.random() < perfect else ()
+    if moves:
+        return environment.reply_with(moves)
+    decides = role in ("planner", "answerer")
+    if decides and state.proposal is not None and generator.random() < COPIED:
+        return environment.reply_with(state.proposal.moves)
+    length = generator.randint(1, environment.options.max_moves or 8)
+    return environment.reply_with(unblocked_moves(state, length, generator))
+
+
+def unblocked_moves(state: SokobanState, length: int, generator: random.Random) -> list[str]:
+    """Random moves, each of which can be made where the ones before it lead to."""
+    moves: list[str] = []
+    position = state.position
+    while len(moves) < length:
+        moves.append(generator.choice(state.room.legal(position) or MOVES))
+        position = play(state.room, position, moves[-1:]).position
+    return moves
+
+
 def sudoku_variants(options: Mapping[str, Any]) -> Sequence[tuple[Sudoku, float]]:
-    """The team, the single agent, the drafts."""
+    """The team, the single agent, the drafts, on puzzles easier than those of the preset."""
     extras: Sequence[tuple[dict[str, Any], float]] = (
         ({}, 0.5),
         ({"single": "plain"}, 0.25),
         ({"single": "draft"}, 0.25),
     )
-    return [(Sudoku(SudokuOptions(**dict(options) | extra)), share) for extra, share in extras]
+    base = dict(options) | {"empty": BASE_EMPTY}
+    return [(Sudoku(SudokuOptions(**base | extra)), share) for extra, share in extras]
 
 
 def sudoku_reply(
@@ -125,6 +176,7 @@ NUMBERS = tuple(map(str, range(41)))
 LESSONS: Mapping[str, Lesson] = {
     "plan_path": Lesson(
         preset="plan_path_tiny",
+        turns=6,
         words=(
             *("proposer", "planner", "solo", "drafter", "answerer"),
             *("<answer>", "</answer>", *MOVES, "-", ".", "#", "A", "G", "legal", "at", "goal"),
@@ -133,8 +185,19 @@ LESSONS: Mapping[str, Lesson] = {
         variants=plan_path_variants,
         reply=plan_path_reply,
     ),
+    "sokoban": Lesson(
+        preset="sokoban_tiny",
+        words=(
+            *("proposer", "planner", "solo", "drafter", "answerer"),
+            *("<answer>", "</answer>", *MOVES, "-", *"#_.$*@+", "legal", "at", "box", "goal"),
+            *("moves", "room", "proposal", "none", "leads", "blocked", *NUMBERS),
+        ),
+        variants=sokoban_variants,
+        reply=sokoban_reply,
+    ),
     "sudoku": Lesson(
         preset="sudoku_tiny",
+        turns=8,
         words=(
             *("proposer", "reasoner", "solo", "drafter", "answerer"),
             *("<answer>", "</answer>", "-", "fills", "grid", "open", "proposal", "none", "legal"),

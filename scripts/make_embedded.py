@@ -39,7 +39,6 @@ from cotrain.policies.toy import ToySize, toy_model, toy_tokenizer
 from cotrain.policies.weights import MasterWeights
 from cotrain.runs.checkpoint_folder import latest_complete
 
-PROMPTS_A_STEP = 64
 REPLIES_A_PROMPT = 4
 
 
@@ -51,6 +50,7 @@ def main() -> None:
     parser.add_argument("--lesson", choices=[*LESSONS], default="plan_path")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=2000, help="imitation steps")
+    parser.add_argument("--prompts", type=int, default=64, help="prompts of an imitation step")
     parser.add_argument("--perfect", type=float, default=0.3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--turns", type=int, default=6, help="of the baseline")
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def make_base(options: argparse.Namespace) -> None:
-    """Imitates for `--steps` steps of 64 prompts with 4 replies each, and writes the base."""
+    """Imitates for `--steps` steps of `--prompts` prompts, 4 replies each; writes the base."""
     lesson = LESSONS[options.lesson]
     tokenizer = toy_tokenizer(lesson.words)
     model = toy_model(len(tokenizer), ToySize(), options.seed)
@@ -77,7 +77,7 @@ def make_base(options: argparse.Namespace) -> None:
     demonstrations = mixed(lesson, codec, tokenizer, options)
     began, loss = time.time(), 0.0
     for step in range(1, options.steps + 1):
-        batch = [next(demonstrations) for _ in range(PROMPTS_A_STEP)]
+        batch = [next(demonstrations) for _ in range(options.prompts)]
         loss = 0.98 * loss + 0.02 * imitation.step(step, batch)
         if step % 100 == 0:
             smoothed = loss / (1 - 0.98**step)

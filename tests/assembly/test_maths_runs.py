@@ -38,13 +38,13 @@ def test_the_example_is_solved_in_its_second_turn(task: int) -> None:
     assert [candidate.team for candidate in hasty.candidates] == [0.0]
 
 
-KNOWING = '''
+KNOWING = """
 def reply(messages, generator):
     terms = messages[1].content.split(":")[-1].split("=")[0]
     if "You are a tool user" in messages[0].content:
         return f"```python\\nprint({terms})\\n```"
     return f"\\\\boxed{{{eval(terms)}}}"
-'''
+"""
 
 
 @pytest.mark.usefixtures("isolation")

@@ -108,3 +108,14 @@ def test_programs_are_refused_before_anything_is_loaded_where_nothing_isolates_t
         assert line.startswith('2 1 sandbox.kind = "bubblewrap": ')
         assert "install" in line
         assert '"unsafe-subprocess"' in line
+
+
+@pytest.mark.parametrize("limit", ["sandbox.memory_bytes=1000", "sandbox.seconds=1e9"])
+def test_limits_that_nothing_can_run_within_are_refused_before_anything_is_loaded(
+    config: Path, tmp_path: Path, limit: str
+) -> None:
+    folder = tmp_path / "run"
+    refused = call("train", config, "--run-dir", folder, "--set", limit)
+    assert refused.code == 2
+    assert refused.stderr.startswith(limit.partition("=")[0])
+    assert not folder.exists()

@@ -119,3 +119,12 @@ def test_a_wrong_name_is_refused_with_the_nearest_one(arguments: list[str], near
     found = call("check", *arguments)
     assert found.code == 2
     assert found.stderr.endswith(f"nearest known: {nearest}\n")
+
+
+def test_data_that_cannot_be_read_is_one_line_and_no_broken_promise(tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"id": 1, "prompt": "Add.", "tests": []}')
+    data = f"environment.options.data={tmp_path / 'bad.jsonl'}"
+    found = call("check", "coding", "--set", data, "--set", "sandbox.kind=unsafe-subprocess")
+    assert found.code == 2
+    assert len(found.lines) == 1
+    assert "line 1, field tests is empty" in found.stderr

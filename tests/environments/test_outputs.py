@@ -25,6 +25,8 @@ from cotrain.environments.graders.outputs import (
         ("", "\n\n"),
         ("YES\n", "YES"),
         ("9" * 5_000, "9" * 5_000 + "\n"),
+        ("1e-99999999999999999999999\n", "0"),
+        ("0", "0e99999999999999999999999"),
     ],
 )
 def test_these_outputs_are_what_was_expected(printed: str, expected: str) -> None:
@@ -56,6 +58,8 @@ def test_these_outputs_are_what_was_expected(printed: str, expected: str) -> Non
         ("inf\n", "1e999"),
         ("1e999\n", "1e998"),
         ("1e-99999999\n", "1"),
+        ("1e-99999999999999999999999\n", "1"),
+        ("1e99999999999999999999999\n", "1"),
         ("", "0"),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from cotrain.assembly.environments import environment_to_check, said
 from cotrain.assembly.services import SERVICES, Services, sandbox_settings
-from cotrain.config import Config, replaced
+from cotrain.config import Config, ConfigurationError, replaced
 from cotrain.core.episode import CandidateStatus, Evidence, Request
 from cotrain.environments.audit import Auditable, AuditReport, AuditSettings, audit
 from cotrain.environments.base import Environment
@@ -140,6 +140,8 @@ def _audited(environment: Environment[Any], config: Config, answers: Answers) ->
     settings = AuditSettings(max_turns=config.team.turns, team_weight=config.team.team_weight)
     try:
         found = audit(environment, settings, answers)
+    except ConfigurationError:
+        raise
     except (UnansweredError, PhasesError) as error:
         return _Audited(not_checked=(f"{AUDIT}: {error}",))
     except RULE_FAULTS as error:

@@ -154,7 +154,13 @@ def _answered_twice(config: Config, kind: str) -> Fault:
     return Fault("environment.name", show(config.environment.name), allowed)
 
 
+def _limits(settings: SandboxSettings) -> Limits:
+    """Raises ConfigurationError for what no program could be run within."""
+    return Limits(seconds=settings.seconds, memory_bytes=settings.memory_bytes)
+
+
 def _refuse_no_isolation(settings: SandboxSettings) -> None:
+    _limits(settings)
     try:
         refuse_unavailable(settings.kind)
     except SandboxUnavailableError as error:
@@ -163,8 +169,7 @@ def _refuse_no_isolation(settings: SandboxSettings) -> None:
 
 
 def _open_sandbox(settings: SandboxSettings, find: Find) -> Opened:
-    limits = Limits(seconds=settings.seconds, memory_bytes=settings.memory_bytes)
-    sandbox = open_sandbox(settings.kind, settings.workers, limits)
+    sandbox = open_sandbox(settings.kind, settings.workers, _limits(settings))
     return Opened(sandbox_handlers(sandbox), sandbox.close)
 
 

@@ -14,6 +14,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from cotrain.config.faults import ConfigurationError
 from cotrain.core.episode import Episode, Task
 from cotrain.core.rewards import local_reward
 from cotrain.core.seeds import derive_seed
@@ -135,6 +136,8 @@ def check(environment: Environment[Any], answer: Answer = unanswered) -> Report:
         except (UnansweredError, UncheckedError, PhasesError) as error:
             not_checked.append(f"{name}: {error}")
             continue
+        except ConfigurationError:
+            raise  # no promise is broken: the data or an option is not as it must be
         except RULE_FAULTS as error:
             details = [f"stopped by {type(error).__name__}: {error}"]
         broken += [Broken(name, detail) for detail in details[:MAX_DETAILS]]

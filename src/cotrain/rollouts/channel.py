@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 LENGTH_BYTES = 8
+MAX_WAIT_SECONDS = 1_000_000.0  # the kernel takes no longer time; a call this late is late
 _PIECE_BYTES = 2**16
 
 
@@ -93,5 +94,5 @@ def messages_from(file: BinaryIO) -> Iterator[bytes]:
 def _wait(descriptor: int, event: int, deadline: float) -> None:
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, event)
-        if not selector.select(max(0.0, deadline - time.monotonic())):
+        if not selector.select(min(max(0.0, deadline - time.monotonic()), MAX_WAIT_SECONDS)):
             raise LateError

@@ -112,6 +112,7 @@ class HandlerPool:
         """Waits for one answer or for the first deadline; records the one, returns who is late."""
         limits = [deadline for deadline in deadlines.values() if deadline is not None]
         wait = max(0.0, min(limits) - time.monotonic()) if limits else None
+        wait = None if wait is None else min(wait, threading.TIMEOUT_MAX)
         try:
             answer = answers.get(timeout=wait)
         except queue.Empty:

@@ -77,6 +77,19 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
         list(read_rows([tmp_path / name]))
 
 
+def test_a_file_with_damage_inside_is_named(tmp_path: Path) -> None:
+    content = bytearray(gzip.compress(b'{"id": 1}\n' * 200))
+    content[14:17] = b"\xff\x00\xff"
+    (tmp_path / "a.jsonl.gz").write_bytes(content)
+    with pytest.raises(ConfigurationError, match=r"a\.jsonl\.gz.*must be a readable file"):
+        list(read_rows([tmp_path / "a.jsonl.gz"]))
+
+
+def test_a_byte_order_mark_is_no_part_of_a_record(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1}\n', encoding="utf-8-sig")
+    assert [row.values["id"] for row in read_rows([tmp_path / "a.jsonl"])] == [1]
+
+
 def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigurationError, match=r"a\.jsonl.*must be text in UTF-8"):

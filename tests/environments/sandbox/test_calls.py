@@ -49,6 +49,7 @@ VALUES = {
         "1",
     ),
     "a function among globals": ("f = lambda x: x", '["a"]', '"a"'),
+    "a byte order mark before it": ("\ufeffdef f(): return 1", "[]", "1"),
 }
 
 
@@ -69,6 +70,7 @@ NO_VALUES = {
     "an object": FORGED + "def f(): return Always()",
     "an object inside": FORGED + "def f(): return [1, Always()]",
     "a subclass": "class N(int): pass\ndef f(): return N(3)",
+    "two keys that JSON spells alike": "def f(): return {1: 'a', '1': 'b'}",
     "a key that JSON has not": "def f(): return {(1, 2): 3}",
     "a list that holds itself": "def f():\n    x = []\n    x.append(x)\n    return x",
     "a value too deep to compare": (
@@ -123,3 +125,12 @@ def test_arguments_that_are_no_list_are_the_callers_mistake(sandbox: Sandbox) ->
     for arguments in ("3", '{"a": 1}', "[1"):
         with pytest.raises(ValueError, match=r"JSON list|delimiter"):
             sandbox.call("def f(): return 1", "f", arguments)
+
+
+@pytest.mark.parametrize("name", ["gcd", "product", "string", "deque"])
+def test_a_name_that_is_offered_is_no_function_of_the_program(sandbox: Sandbox, name: str) -> None:
+    assert sandbox.call("pass", name, "[4, 6]").status == "failed"
+    method = f"class Solution:\n    def {name}(self, a, b): return [a, b, sqrt(4)]"
+    assert sandbox.call(method, name, "[4, 6]").value == "[4, 6, 2.0]"
+    imported = sandbox.call("from math import gcd", "gcd", "[4, 6]")
+    assert imported.value == "2"

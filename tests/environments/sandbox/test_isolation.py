@@ -109,6 +109,28 @@ def test_the_network_of_this_machine_is_not_there(sandbox: BubblewrapSandbox) ->
     assert "refused" in run.stderr
 
 
+UNCOUNTED = {
+    "anonymous files": "import os\nos.memfd_create('x')",
+    "shared mappings": "import mmap\nmmap.mmap(-1, 4096)",
+    "mappings of zeros": ("import mmap, os\nmmap.mmap(os.open('/dev/zero', os.O_RDWR), 4096)"),
+    "segments": (
+        "import ctypes\nif ctypes.CDLL(None).shmget(0, 4096, 0o1600) < 0: raise OSError('no')"
+    ),
+    "keys": (
+        "import ctypes, platform\nnumber = 248 if platform.machine() == 'x86_64' else 217\n"
+        "key = ctypes.CDLL(None).syscall(number, b'user', b'left', b'x', 1, -3)\n"
+        "if key < 0: raise OSError('no')"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNCOUNTED)
+def test_memory_that_nobody_counts_is_refused(sandbox: BubblewrapSandbox, name: str) -> None:
+    run = sandbox.run(UNCOUNTED[name], "")
+    assert run.status == "failed"
+    assert "Error" in run.stderr
+
+
 FORKS = """
 import os, time
 count = 0

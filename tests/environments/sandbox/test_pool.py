@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -277,3 +278,72 @@ def test_limits_too_small_for_an_interpreter_are_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"sandbox\.memory_bytes = 1"):
         Limits(memory_bytes=1)
     assert issubclass(SandboxUnavailableError, RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"), [("memory_bytes", 2**63), ("seconds", 1e9), ("seconds", float("nan"))]
+)
+def test_limits_that_the_system_cannot_keep_are_refused(limit: str, value: float) -> None:
+    with pytest.raises(ConfigurationError, match=rf"sandbox\.{limit} = "):
+        Limits(**{limit: value})
+
+
+def test_a_sandbox_that_ends_while_it_starts_is_started_once_more_and_no_more() -> None:
+    started = []
+
+    def ended_first(slot: int, line: socket.socket, limits: Limits):
+        started.append(slot)
+        return launch(slot, line, limits) if len(started) > 1 else start(["true"])
+
+    with closing(BubblewrapSandbox(1, Limits(), ended_first)) as sandbox:
+        assert sandbox.run("print(1)", "").stdout == "1\n"
+    assert len(started) == 2
+    with pytest.raises(SandboxUnavailableError, match="does not start here"):
+        BubblewrapSandbox(1, Limits(), lambda *_: start(["true"]))
+
+
+def test_an_interrupt_at_the_terminal_does_not_reach_the_sandboxes() -> None:
+    with isolated(Limits()):
+        groups = {os.getpgid(process) for process in children_of(os.getpid())}
+    assert groups
+    assert os.getpgrp() not in groups
+
+
+AS_ANOTHER_USER = """
+import os
+from cotrain.environments.sandbox import Limits, open_sandbox
+sandbox = open_sandbox("bubblewrap", 1, Limits())
+writes = (
+    "import os\\nfor folder, _, _ in os.walk('/'):\\n"
+    "    if folder.startswith(('/proc', '/tmp', '/dev')): continue\\n"
+    "    try: open(folder + '/left', 'w').close()\\n"
+    "    except OSError: continue\\n"
+    "    print(folder)"
+)
+print(os.getuid(), [sandbox.run(writes, "").stdout])
+sandbox.close()
+"""
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("setpriv") is None, reason="becoming another user needs root"
+)
+def test_a_program_of_an_ordinary_user_can_write_nowhere_but_in_its_own_folders() -> None:
+    done = subprocess.run(
+        [
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            sys.executable,
+            "-B",
+            "-c",
+            AS_ANOTHER_USER,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "SandboxUnavailableError" in done.stderr or "Permission denied" in done.stderr:
+        pytest.skip("an ordinary user can open no sandbox here")
+    assert done.stdout == "65534 ['']\n", done.stderr

@@ -49,6 +49,12 @@ ANSWERS = {
         "7\n",
         "42\n",
     ),
+    "the devices of the streams": (
+        "print(open('/dev/stdin').read(), file=open('/dev/stdout', 'w'))",
+        "4 5 6\n",
+        "4 5 6\n\n",
+    ),
+    "a byte order mark": ("\ufeffprint(1)", "", "1\n"),
     "open(0)": ("print(sum(map(int, open(0).read().split())))", "4 5 6\n", "15\n"),
     "bytes of stdout": ("import sys\nsys.stdout.buffer.write(b'42\\n')", "", "42\n"),
     "end of file": (

@@ -11,8 +11,10 @@ arguments and the value), `solution`, `mutants` (wrong programs), `starter` (cod
 every program), `source`, `split`.
 """
 
+import ast
 import hashlib
 import json
+import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -194,7 +196,7 @@ def _tests(row: Row, tests: Any) -> tuple[str, tuple[Case, ...], tuple[str, ...]
         return "", cases, (), ""
     form = cast("dict[str, Any]", tests) if isinstance(tests, dict) else {}
     function = form.get("fn_name")
-    if not isinstance(function, str) or not function.isidentifier():
+    if not isinstance(function, str) or not _names_function(function):
         raise row.fault("tests", "has no fn_name that names a function", TESTS)
     if form.get("check"):
         return function, (), _checks(row, form["check"]), _preamble(row, form)
@@ -219,15 +221,29 @@ def _checks(row: Row, check: Any) -> tuple[str, ...]:
     if not isinstance(checks, list):
         raise row.fault("tests", "has a check that is no text", TESTS)
     texts = cast("list[Any]", checks)
-    if not all(isinstance(text, str) and "def check(" in text for text in texts):
+    if not all(isinstance(text, str) and "check" in _functions(row, text) for text in texts):
         raise row.fault("tests", "has a check that defines no check(candidate)", TESTS)
     return tuple(texts)
+
+
+def _names_function(text: str) -> bool:
+    return text.isidentifier() and not keyword.iskeyword(text)
+
+
+def _functions(row: Row, source: str) -> set[str]:
+    """The functions that test code defines at its top level, and all of it can be parsed."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise row.fault("tests", f"has code that is no Python ({error})", TESTS) from error
+    return {node.name for node in body if isinstance(node, ast.FunctionDef)}
 
 
 def _preamble(row: Row, form: dict[str, Any]) -> str:
     preamble = form.get("preamble") or ""
     if not isinstance(preamble, str):
         raise row.fault("tests", "has a preamble that is no text", TESTS)
+    _functions(row, preamble)
     return preamble
 
 

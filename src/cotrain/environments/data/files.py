@@ -5,6 +5,7 @@ Every row knows the file and the line that it came from, so that a fault names f
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -86,7 +87,7 @@ def read_rows(files: Iterable[Path]) -> Iterator[Row]:
         reader = _read_parquet if file.name.endswith(".parquet") else _read_json
         try:
             yield from reader(file)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise _fault(str(file), f"must be a readable file: {error}") from error
         except UnicodeDecodeError as error:
             raise _fault(str(file), f"must be text in UTF-8: {error}") from error
@@ -94,7 +95,7 @@ def read_rows(files: Iterable[Path]) -> Iterator[Row]:
 
 def _read_json(file: Path) -> Iterator[Row]:
     opened = gzip.open if file.name.endswith(".gz") else open
-    with opened(file, "rt", encoding="utf-8") as stream:
+    with opened(file, "rt", encoding="utf-8-sig") as stream:
         if file.name.endswith(".json"):
             yield from _rows_of_list(file, stream.read())
             return

@@ -8,6 +8,7 @@ The plain form is one JSON object a line (or a row of Parquet):
 """
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -144,6 +145,8 @@ def _answer(row: Row, name: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         found = "is missing" if value is None else f"is {value!r}"
         raise row.fault(name, found, ANSWER)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise row.fault(name, f"is {value}", ANSWER)
     text = str(value).strip()
     if not text:
         raise row.fault(name, "is blank", ANSWER)

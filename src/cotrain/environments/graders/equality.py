@@ -262,6 +262,8 @@ def _same_region(one: Shape, two: Shape) -> bool:
     if isinstance(one, Joined) and isinstance(two, Joined) and set(one.signs) == set(two.signs):
         in_order = "\\setminus" in one.signs
         return (_same_in_order if in_order else _same_number_matched)(one.sets, two.sets)
+    if isinstance(one, Many) and isinstance(two, Many):
+        return one.joined_by == two.joined_by and _same_number_matched(one.members, two.members)
     return False
 
 

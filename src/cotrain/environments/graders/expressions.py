@@ -150,7 +150,10 @@ def _is_written_by(rounded: Literal, tree: Any, factor: Fraction) -> bool:
     exact = exact_value(tree)
     if exact is not None and rounded.value * factor == exact:
         return True
-    return _stands_for(rounded, _near(tree) if exact is None else exact, factor)
+    near = _near(tree) if exact is None else exact
+    if near is not None and abs(rounded.value * factor - near) <= abs(near) / 10**40:
+        return True
+    return _stands_for(rounded, near, factor)
 
 
 def _stands_for(rounded: Literal, value: Fraction | None, factor: Fraction) -> bool:

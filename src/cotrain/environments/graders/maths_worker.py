@@ -5,6 +5,9 @@ from typing import Any
 
 from cotrain.environments.graders.line_workers import Answerer, serve
 
+_CANNOT_TAKE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What SymPy raises about an expression; the next answer can be compared after it."""
+
 
 def make_answerer() -> Answerer:
     """Imports what compares, and answers questions about one gold answer each.
@@ -25,6 +28,8 @@ def make_answerer() -> Answerer:
             value = given is not None and same_answer(question["gold"], given)
         except UndecidedError as error:
             return {"value": None, "reason": str(error)}
+        except _CANNOT_TAKE as error:
+            return {"value": None, "reason": f"{type(error).__name__}: {error}"[:500]}
         return {"value": value, "reason": ""}
 
     return answer

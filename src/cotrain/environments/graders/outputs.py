@@ -66,7 +66,7 @@ def same_token(printed: str, expected: str) -> bool:
     if all(whole) or not (_is_finite(printed) and _is_finite(expected)):
         return False
     if any(whole):
-        apart = _EXACT.subtract(Decimal(printed), Decimal(expected))
+        apart = _EXACT.subtract(_decimal(printed), _decimal(expected))
         return abs(apart) <= Decimal(str(TOLERANCE))
     return math.isclose(float(printed), float(expected), rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
@@ -169,6 +169,11 @@ def _lines(text: str) -> list[list[str]]:
 def _is_finite(token: str) -> bool:
     """Whether a token is a number, and one that a float can hold."""
     return _NUMBER.fullmatch(token) is not None and math.isfinite(float(token))
+
+
+def _decimal(token: str) -> Decimal:
+    """A finite number, exactly; 0 for one too small for a float, whatever its exponent."""
+    return Decimal(token) if float(token) else Decimal(0)
 
 
 def _whole(digits: str) -> int | Decimal:

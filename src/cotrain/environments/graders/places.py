@@ -14,6 +14,7 @@ NUM_PLACES = 8
 NUM_WHOLE = 12
 WHOLE_LETTERS = frozenset("nkm")
 """Letters that mostly stand for whole numbers."""
+_STEPS = (sympy.floor, sympy.ceiling)
 
 Place: TypeAlias = Mapping[str, Any]
 _FAILURES = (ArithmeticError, ValueError, TypeError, AttributeError, RuntimeError)
@@ -49,7 +50,9 @@ def equal_everywhere(left: Any, right: Any) -> bool:
     """
     names = letters_of(left, right)
     if not names:
-        return _equal_at([{}], left, right, 1)
+        return not _one_is_undefined(left, right) and _equal_at([{}], left, right, 1)
+    if left.has(*_STEPS) or right.has(*_STEPS):
+        return _equal_at([*whole_places(names), *wide_places(names)], left, right, 6)
     whole = set(names) <= WHOLE_LETTERS
     try:
         equal = _equal_at(places(names), left, right, 2)
@@ -72,6 +75,15 @@ def places(names: list[str]) -> list[Place]:
     return found
 
 
+def wide_places(names: list[str]) -> list[Place]:
+    """Fractions up to some hundreds, so that steps of a third and of a quarter differ."""
+    near = places(names)
+    return [
+        {name: value * 37 * (number + 1) for name, value in place.items()}
+        for number, place in enumerate(near)
+    ]
+
+
 def whole_places(names: list[str]) -> list[Place]:
     """Whole numbers for the letters."""
     return [
@@ -89,7 +101,14 @@ def close(one: Any, two: Any, digits: int) -> bool:
     """Whether two numbers agree to 30 digits, or both are nothing but rounding."""
     largest = max(abs(one), abs(two))
     floor = sympy.Float(10) ** (20 - digits)
-    return bool(abs(one - two) <= max(largest * sympy.Float(10) ** -30, floor))
+    share = sympy.Float(10) ** (DIGITS // 2 - digits)
+    return bool(abs(one - two) <= max(largest * share, floor))
+
+
+def _one_is_undefined(left: Any, right: Any) -> bool:
+    """Whether just one of two numbers divides by zero."""
+    undefined = [tree.doit().has(sympy.zoo, sympy.nan) for tree in (left, right)]
+    return undefined[0] != undefined[1]
 
 
 def _equal_at(tried: Iterable[Place], left: Any, right: Any, needed: int) -> bool:

@@ -34,6 +34,12 @@ _NAMES_OF_PLACES = re.compile(rf"^{_NAMES.pattern}\s*=\s*")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?%?")
 _WHOLE_TEXT = re.compile(r"⟦([^⟧]*)⟧")
 _CHOICE = re.compile(r"(?:⟦\s*\(?([A-H])\)?[.:]?\s*⟧|\(([A-H])\))\s*(\S.*)", re.DOTALL)
+_NO_CONTENT = re.compile(
+    r"\s*(?:[,;/+|&^!']|⟦?\s*(?:or|and|not|nor|but)\b)|.*(?:\([A-H]\)|⟦\s*\(?[A-H]\)?\s*⟧)",
+    re.DOTALL,
+)
+"""What follows a choice's letter where more than one choice is named, or none."""
+_CONSTANTS = ("\\pi", "e")
 _WORD = re.compile(
     r"[A-Za-z]{4,}|(?i:yes|no|odd|one|two|six|ten|all|any)|[A-Za-z]+(?:[ -][A-Za-z]+)+"
 )
@@ -75,7 +81,7 @@ def _shape(text: str) -> Shape:
     if letters(text) in _REALS:
         return Value(Measured("\\mathbb{R}"))
     choice = _CHOICE.fullmatch(text)
-    if choice is not None and (choice[1] or choice[2]) and not choice[3].startswith(("^", "!")):
+    if choice is not None and not _NO_CONTENT.match(choice[3]):
         return Labelled(choice[1] or choice[2], _shape(choice[3]))
     for read in (_joined, _listed, _related, _in_brackets, _matrix, _ratio):
         found = read(text)
@@ -152,7 +158,8 @@ def _related(text: str) -> Shape | None:
         return Inequality(tuple(parts), tuple(signs))
     if "\\approx" in signs:
         place = signs.index("\\approx")
-        keep = place if _NAME.fullmatch(parts[place]) and place == 0 else place - 1
+        is_name = place == 0 and _NAME.fullmatch(parts[0]) and parts[0] not in _CONSTANTS
+        keep = place if is_name else place - 1
         return _shape(parts[keep + 1])
     if all(sign in ("=", "\\in") for sign in signs):
         return _equated(parts)

@@ -18,7 +18,7 @@ from cotrain.environments.graders.shapes import (
     Shape,
     Value,
 )
-from cotrain.environments.graders.trees import size_of, tree_of
+from cotrain.environments.graders.trees import MAX_DIGITS, size_of, tree_of
 
 _VARIABLE = re.compile(r"[A-Za-z]|\\[A-Za-z]+")
 _REALS = re.compile(r"\\mathbb\s*\{?R\}?")
@@ -61,8 +61,9 @@ def variable_of(shape: Shape) -> str:
         return shape.name
     if isinstance(shape, Inequality):
         return next((side for side in shape.sides if _VARIABLE.fullmatch(side)), "")
-    if isinstance(shape, Many) and shape.members:
-        return variable_of(shape.members[0])
+    if isinstance(shape, Many):
+        names = {variable_of(member) for member in shape.members}
+        return names.pop() if len(names) == 1 else ""
     return ""
 
 
@@ -71,12 +72,15 @@ def _is_reals(shape: Shape) -> bool:
 
 
 def _end(text: str) -> Any:
-    """A number without letters, or an infinity."""
+    """A real number without letters, or an infinity."""
     bare = text.replace(" ", "").removeprefix("+")
     if bare in ("\\infty", "-\\infty"):
         return sympy.oo if bare == "\\infty" else -sympy.oo
     tree = tree_of(text)
-    return tree if tree is not None and not tree.free_symbols else None
+    if tree is None or tree.free_symbols or size_of(tree) > MAX_DIGITS:
+        return None
+    tree = tree.doit()
+    return tree if tree.is_extended_real else None
 
 
 def _interval(row: Row) -> sympy.Set | None:
@@ -149,6 +153,8 @@ def _half_line(sign: str, end: Any) -> sympy.Set:
 def _of_members(shape: Many) -> sympy.Set | None:
     members = [m.value if isinstance(m, Named) else m for m in shape.members]
     if any(isinstance(member, Row | Equation) for member in members):
+        return None
+    if any(isinstance(member, Inequality) for member in members) and not variable_of(shape):
         return None
     sets = [as_set(member) for member in members]
     known = [one for one in sets if one is not None]

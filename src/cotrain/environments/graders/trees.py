@@ -11,9 +11,9 @@ from math import inf, log10
 from typing import Any
 
 import sympy
-from math_verify import LatexExtractionConfig
-from math_verify import parse as read_latex
-from math_verify.parser import NormalizationConfig
+from latex2sympy2_extended import latex2sympy
+from latex2sympy2_extended.latex2sympy2 import ConversionConfig
+from math_verify.parser import should_treat_as_complex
 
 from cotrain.environments.graders.numbers import literal
 
@@ -21,15 +21,9 @@ MAX_CHARACTERS = 1500
 MAX_DIGITS = 100_000
 """A value that needs more is not written out."""
 
-_AS_IS = NormalizationConfig(
-    basic_latex=False,
-    units=False,
-    malformed_operators=False,
-    nits=False,
-    boxed="none",
-    equations=False,
-)
-_TARGETS = [LatexExtractionConfig(boxed_match_priority=-1, normalization_config=_AS_IS)]
+_WITH_CAPITALS = ConversionConfig(lowercase_symbols=False)
+"""R and r are two letters."""
+
 _DECIMAL = re.compile(r"(?<![\w.])(\d*)\.(\d+)")
 _DEGREES = re.compile(r"\^\s*\\circ(?![A-Za-z])")
 _NUMBER_OF_DEGREES = re.compile(r"(\d+)\s*\^\s*\\circ(?![A-Za-z])")
@@ -57,13 +51,25 @@ def tree_of(text: str) -> Any:
     text = _DECIMAL.sub(_as_fraction, text)
     text = _NUMBER_OF_DEGREES.sub(r"(\\frac{\1 \\pi}{180})", text)
     text = _DEGREES.sub(r"\\cdot\\frac{\\pi}{180}", text)
-    found: list[Any] = read_latex(
-        f"${text}$", _TARGETS, fallback_mode="no_fallback", parsing_timeout=0
-    )
-    tree = found[0] if found else None
+    tree = _read(text)
     if not isinstance(tree, sympy.Expr) or tree.has(sympy.nan, sympy.zoo):
         return None
     return tree
+
+
+def _read(text: str) -> Any:
+    """What the LaTeX says; None where it cannot be read."""
+    try:
+        return latex2sympy(
+            text,
+            is_real=not should_treat_as_complex(text),
+            normalization_config=None,
+            conversion_config=_WITH_CAPITALS,
+        )
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - what the reader cannot take is no expression
+        return None
 
 
 def rational(value: Fraction) -> Any:
@@ -92,7 +98,9 @@ def size_of(tree: Any) -> float:
     if isinstance(tree, sympy.exp):
         return _power_size(0.5, tree.args[0], sizes[0])
     if isinstance(tree, sympy.factorial | sympy.factorial2 | sympy.gamma | sympy.binomial):
-        return inf if sizes[0] > 5 else 10 ** sizes[0] * sizes[0]
+        part = tree.args[0]
+        is_part = isinstance(part, sympy.Rational) and part.q != 1
+        return inf if is_part or sizes[0] > 5 else 10 ** sizes[0] * sizes[0]
     return sum(sizes) if isinstance(tree, sympy.Mul) else max(sizes) + 1
 
 

@@ -62,6 +62,8 @@ _TRAILING_WORDS = re.compile(
 _DEGREES = re.compile(r"(?P<core>.+?)\s*\^\\circ\s*(?:⟦?\s*(?P<scale>[CF])\s*⟧?)?", re.DOTALL)
 _NO_ANGLE = re.compile(r"\\circ|\\(?:sin|cos|tan|cot|sec|csc)")
 _SCALES = {"C": "celsius", "F": "fahrenheit"}
+_SAYS_MORE = re.compile(r"(?<![\w^{-])(?<!mod )\d|\b(?:or|not|but|maybe|else)\b", re.IGNORECASE)
+"""In a unit: another answer, or a doubt."""
 _NO_UNIT = re.compile(r"(?:a?(?:sin|cos|tan|log|ln|exp|mod|pi|sqrt|and|or))\b")
 
 
@@ -106,16 +108,17 @@ def _without_trailing(text: str) -> Measured:
     trailing = _TRAILING_TEXT.fullmatch(text)
     if trailing is not None:
         unit = re.sub("[⟦⟧]", "", trailing["unit"])
-        if unit.strip() == "degrees" or unit.strip() == "degree":
+        if unit.strip() in ("degrees", "degree"):
             return Measured(trailing["core"], degrees=True)
-        return Measured(trailing["core"], unit)
+        return Measured(text) if _SAYS_MORE.search(unit) else Measured(trailing["core"], unit)
     words = _TRAILING_WORDS.fullmatch(text)
     if words is None or _NO_UNIT.match(words["unit"]):
         return Measured(text)
     if words["unit"].strip(". ") in ("degrees", "degree"):
         return Measured(words["core"], degrees=True)
     long_word = bool(words["gap"]) and len(words["unit"].split()[0]) > 2
-    if measure(words["unit"]) is None and not long_word:
+    is_counted = long_word and not _SAYS_MORE.search(words["unit"])
+    if measure(words["unit"]) is None and not is_counted:
         return Measured(text)
     return Measured(words["core"], words["unit"])
 

@@ -4,13 +4,12 @@ import re
 
 from cotrain.environments.parsing import hide_thinking
 
-_WORD = re.compile(
-    r"(?P<negated>\b(?:not|never|isn'?t|aren'?t|wasn'?t|cannot\s+be|hardly|far\s+from)"
-    r"[\s*_\"'`]+(?:(?:at\s+all|entirely|fully|completely|quite|really|be|a|the)\s+)*"
-    r"[*_\"'`]*)?"
-    r"\b(?P<word>incorrect|correct)\b",
+_WORD = re.compile(r"\b(?:incorrect|correct)\b", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"(?:\b(?:not|never|neither|nor|cannot|hardly|far\s+from)\b|n't\b)[^.,;:!?\n]*\Z",
     re.IGNORECASE,
 )
+_CLAUSE_CHARACTERS = 80
 
 
 def parse_verdict(reply: str) -> bool | None:
@@ -25,9 +24,11 @@ def parse_verdict(reply: str) -> bool | None:
     True
     """
     shown = hide_thinking(reply).replace("\u2019", "'")
-    found = [_is_positive(match) for match in _WORD.finditer(shown)]
+    found = [_is_positive(shown, match) for match in _WORD.finditer(shown)]
     return all(found) if found else None
 
 
-def _is_positive(match: re.Match[str]) -> bool:
-    return match["word"].lower() == "correct" and not match["negated"]
+def _is_positive(text: str, match: re.Match[str]) -> bool:
+    """Whether it is "correct" and no word before it in its clause negates it."""
+    before = text[max(0, match.start() - _CLAUSE_CHARACTERS) : match.start()]
+    return match[0].lower() == "correct" and not _NEGATION.search(before)

@@ -12,7 +12,8 @@ from cotrain.config.faults import ConfigurationError, Fault, show
 from cotrain.environments.base import ServiceLostError
 
 Status: TypeAlias = Literal["finished", "failed", "timeout", "output", "memory", "not run"]
-MIN_MEMORY_BYTES = 2**26
+MIN_MEMORY_BYTES, MAX_MEMORY_BYTES = 2**26, 2**50
+MAX_SECONDS = 86_400.0
 MAX_DEPTH = 64
 
 
@@ -43,8 +44,16 @@ must be at least 67108864, which an interpreter needs
     def __post_init__(self) -> None:
         if self.memory_bytes < MIN_MEMORY_BYTES:
             allowed = f"must be at least {MIN_MEMORY_BYTES}, which an interpreter needs"
-            fault = Fault("sandbox.memory_bytes", show(self.memory_bytes), allowed)
-            raise ConfigurationError([fault])
+            raise _fault("memory_bytes", self.memory_bytes, allowed)
+        if self.memory_bytes > MAX_MEMORY_BYTES:
+            raise _fault("memory_bytes", self.memory_bytes, f"must be <= {MAX_MEMORY_BYTES}")
+        if not 0 < self.seconds <= MAX_SECONDS:
+            allowed = f"must be > 0 and <= {MAX_SECONDS:g}, which is a day"
+            raise _fault("seconds", self.seconds, allowed)
+
+
+def _fault(key: str, value: float, allowed: str) -> ConfigurationError:
+    return ConfigurationError([Fault(f"sandbox.{key}", show(value), allowed)])
 
 
 @dataclass(frozen=True, slots=True)

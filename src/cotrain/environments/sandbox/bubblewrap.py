@@ -75,6 +75,7 @@ def start(words: Sequence[str], *inherited: int) -> "subprocess.Popen[bytes]":
         env=ENVIRONMENT,
         cwd="/",
         pass_fds=inherited,
+        start_new_session=True,  # Ctrl-C at a terminal is for the run alone
     )
 
 
@@ -97,7 +98,8 @@ def command(slot: int, line: socket.socket, limits: Limits) -> list[str]:
         "--die-with-parent", "--new-session", "--as-pid-1", "--hostname", "sandbox",
         *_visible(),
         "--ro-bind", str(INSIDE), INSIDE_THERE,
-        "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev",
+        "--proc", "/proc", "--dev", "/dev", "--ro-bind", "/dev/null", "/dev/zero",
+        "--remount-ro", "/dev",
         *size, "--tmpfs", "/dev/shm", *size, "--tmpfs", "/tmp",
         "--remount-ro", "/", "--chdir", "/",
         *_interpreter(line.fileno(), user if as_root else 0),
@@ -142,7 +144,9 @@ def _visible() -> Iterator[str]:
             shown.append(path)
             yield from _each("--dir", map(str, reversed(Path(path).parents[:-1])))
             yield from ("--ro-bind", path, path)
-    yield from _each("--tmpfs", (path for path in _packages(library, prefix) if _seen(path, shown)))
+    for path in _packages(library, prefix):
+        if _seen(path, shown):  # read-only, since it outlives a program
+            yield from ("--tmpfs", path, "--remount-ro", path)
 
 
 def _packages(library: str, prefix: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from cotrain.environments.sandbox.base import Limits, Run, check_arguments
 from cotrain.environments.sandbox.bubblewrap import launch
 from cotrain.environments.sandbox.results import run_of, with_value, with_verdict
 from cotrain.environments.sandbox.streams import RESULTS, Streams
-from cotrain.environments.sandbox.worker import Worker, WorkerLostError
+from cotrain.environments.sandbox.worker import KilledError, Worker, WorkerLostError
 
 Answer = TypeVar("Answer")
 PURPOSES = PROGRAM, TEST = "program", "test"
@@ -117,7 +117,14 @@ class BubblewrapSandbox:
         def start(purpose: str) -> Worker:
             place = 2 * number + PURPOSES.index(purpose)
             submit, launch, limits = self._launcher.submit, self._launch, self._limits
-            return Worker(lambda line: submit(launch, place, line, limits).result())
+
+            def begin() -> Worker:
+                return Worker(lambda line: submit(launch, place, line, limits).result())
+
+            try:
+                return begin()
+            except KilledError:
+                return begin()
 
         return start
 

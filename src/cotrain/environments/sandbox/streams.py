@@ -31,6 +31,8 @@ class Streams:
             ours, theirs = os.pipe()
             self.theirs.append(theirs)
             self._read[ours] = bytearray()
+        for descriptor in self.theirs:  # `/dev/stdin` opens it anew, maybe as another user
+            os.fchmod(descriptor, 0o666)
         self._outputs = list(self._read)
         for descriptor in (self._writer, *self._outputs):
             os.set_blocking(descriptor, False)

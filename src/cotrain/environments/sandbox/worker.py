@@ -25,6 +25,10 @@ class WorkerLostError(RuntimeError):
     """The sandbox's own process ended or does not answer, which no program should bring about."""
 
 
+class KilledError(SandboxUnavailableError):
+    """The sandbox ended before it was ready, without a word, as what is killed does."""
+
+
 class Worker:
     """A running sandbox. One program at a time; `line` can be read once that has ended.
 
@@ -101,10 +105,11 @@ class Worker:
         except (ValueError, WorkerLostError) as error:
             self._kill()
             with self._process:
-                reason = (self._process.stderr.read() if self._process.stderr else b"").decode()
+                said = self._process.stderr.read() if self._process.stderr else b""
             self.line.close()
-            raise SandboxUnavailableError(
-                f"bubblewrap does not start here: {reason.strip() or error}; the system must let "
+            reason = said.decode("utf-8", "replace").strip()
+            raise (SandboxUnavailableError if reason else KilledError)(
+                f"bubblewrap does not start here: {reason or error}; the system must let "
                 "this user make user namespaces (in a container: run it with the rights to do so; "
                 f"Ubuntu: see kernel.apparmor_restrict_unprivileged_userns); {REMEDY}"
             ) from error

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from .ending import run_to_end
 from .plain import NotPlainError, json_text, numbers_of_any_size, tagged_text, untagged
-from .prelude import prelude
+from .prelude import offer_prelude
 
 FILE = "main.py"
 RESULT, LINE_OF_TEST = 3, 4
@@ -107,7 +107,7 @@ def test(job: dict[str, Any]) -> None:
 
         ask.__name__ = job["function"]
         module = ModuleType("check")
-        vars(module).update(prelude())
+        offer_prelude()
         execute(job["preamble"], module, "preamble.py")
         vars(module)[job["function"]] = ask
         execute(job["check"], module, "check.py")
@@ -133,7 +133,7 @@ def value_of(answer: str) -> Any:
 def defined(job: dict[str, Any]) -> Any:
     """The function of the executed source, at its top level or of its `class Solution`."""
     module = ModuleType("solution")
-    vars(module).update(prelude())
+    offer_prelude()
     execute(job["source"], module, kept(job["source"]))
     name, space = job["function"], vars(module)
     if callable(space.get(name)):
@@ -157,7 +157,8 @@ def execute(source: str, module: ModuleType, path: str) -> None:
     module.__file__ = path
     sys.modules[module.__name__] = module
     try:
-        exec(compile(source, path, "exec", dont_inherit=True), vars(module))
+        code = compile(source.removeprefix("\ufeff"), path, "exec", dont_inherit=True)
+        exec(code, vars(module))
     except Exception as error:  # noqa: BLE001 - whatever the program raises is its end or answer
         fail(error)
 

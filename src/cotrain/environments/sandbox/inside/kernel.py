@@ -42,14 +42,19 @@ def mount(kind: str, target: str, options: str = "", flags: int = NO_SUID_NO_DEV
     _checked(_libc.mount(*texts, ctypes.c_ulong(flags), options.encode()))
 
 
+def control(option: int, *values: int) -> None:
+    """Sets a property of this process, as `prctl` has them."""
+    _checked(_libc.prctl(option, *map(ctypes.c_ulong, (*values, 0, 0, 0, 0)[:4])))
+
+
 def set_dumpable(dumpable: int) -> None:
     """1: processes of the same user may look into this one; 0: they may not."""
-    _checked(_libc.prctl(SET_DUMPABLE, dumpable, 0, 0, 0))
+    control(SET_DUMPABLE, dumpable)
 
 
 def adopt_orphans() -> None:
     """Processes below this one whose parent ends become its children."""
-    _checked(_libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+    control(SET_CHILD_SUBREAPER, 1)
 
 
 def drop_capabilities() -> None:

@@ -71,9 +71,16 @@ def _as_json(value: Any) -> Any:
         return [_as_json(item) for item in value]
     if kind in (set, frozenset):
         return _in_order([_as_json(item) for item in value])
-    if kind in MAPPINGS and all(type(key) in SCALARS for key in value):
+    if kind in MAPPINGS and len({_key_text(key) for key in value}) == len(value):
         return {key: _as_json(item) for key, item in value.items()}
     raise NotPlainError(f"a value of type {kind.__name__}")
+
+
+def _key_text(key: Any) -> str:
+    """A key as JSON spells it: one text for two keys would lose a value."""
+    if type(key) not in SCALARS:
+        raise NotPlainError(f"a key of type {type(key).__name__}")
+    return key if type(key) is str else json.dumps(key)
 
 
 def _in_order(values: list[Any]) -> list[Any]:

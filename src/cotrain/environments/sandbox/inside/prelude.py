@@ -1,6 +1,7 @@
 """The names that function-call tests expect a program to find without importing them."""
 
 import bisect
+import builtins
 import collections
 import copy
 import datetime
@@ -34,6 +35,15 @@ NAMES: dict[ModuleType, str] = {
     math: "ceil comb factorial floor gcd inf isqrt lcm log log2 sqrt",
     string: "ascii_lowercase ascii_uppercase",
 }
+
+
+def offer_prelude() -> None:
+    """Adds those names to the built-in ones of this process.
+
+    They are no names of the program's own, so that none passes for a function that it defines.
+    """
+    for name, value in prelude().items():
+        setattr(builtins, name, value)
 
 
 def prelude() -> dict[str, Any]:

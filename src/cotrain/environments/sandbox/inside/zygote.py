@@ -25,6 +25,7 @@ from typing import Any
 
 from . import kernel
 from .jobs import perform
+from .refusals import refuse
 
 KILL = b"kill"
 LIMITS = struct.Struct("=qqqqq")
@@ -58,6 +59,7 @@ def main(control: int, user: int) -> None:
     """Serves programs until the socket closes. `user`: whom to become, 0 to stay."""
     if user:
         become(user)
+    refuse()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     kernel.set_dumpable(0)
     gc.freeze()
