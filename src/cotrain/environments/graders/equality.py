@@ -89,7 +89,9 @@ def _without_lone_name(shape: Shape, other: Shape) -> Shape:
 def _same_relation(one: Shape, two: Shape) -> bool:
     """Equal names of equal values, or equations that say the same."""
     if isinstance(one, Named) and isinstance(two, Named):
-        return letters(one.name) == letters(two.name) and same(one.value, two.value)
+        same_name = letters(one.name) == letters(two.name)
+        if same_name and same(one.value, two.value):
+            return True
     sides = _sides(one), _sides(two)
     if sides[0] is None or sides[1] is None:
         return False
@@ -223,6 +225,8 @@ def _by_name(members: Sequence[Shape]) -> list[Shape]:
 
 
 def _same_as_row(many: Many, row: Row) -> bool:
+    if len(many.members) == 1:
+        return same(many.members[0], row)
     if many.braces and row.left != "[":
         return False
     if row.left == "[" and row.right == "]":

@@ -27,9 +27,10 @@ _SET_SIGNS = ("\\cup", "\\cap", "\\setminus")
 _NOTHING = {"nosolution", "nosolutions", "norealsolution", "norealsolutions", "emptyset"}
 _REALS = {"allrealnumbers", "realnumbers", "allreals"}
 _NAME = re.compile(
-    r"(?:[A-Za-z]|\\[A-Za-z]+)(?:_(?:\{[^{}]*\}|\w))?'?(?:\s*\(\s*[A-Za-z](?:\s*,\s*[A-Za-z])*\s*\))?"
+    r"\\frac\{d[A-Za-z]?\}\{d[A-Za-z]\}|(?:[A-Za-z]|\\[A-Za-z]+)(?:_(?:\{[^{}]*\}|\w))?'?(?:\s*\(\s*[A-Za-z](?:\s*,\s*[A-Za-z])*\s*\))?"
 )
 _NAMES = re.compile(r"\(\s*[A-Za-z](?:_\{?\w\}?)?(?:\s*,\s*[A-Za-z](?:_\{?\w\}?)?)+\s*\)")
+_NAMES_OF_PLACES = re.compile(rf"^{_NAMES.pattern}\s*=\s*")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?%?")
 _WHOLE_TEXT = re.compile(r"⟦([^⟧]*)⟧")
 _CHOICE = re.compile(r"(?:⟦\s*\(?([A-H])\)?[.:]?\s*⟧|\(([A-H])\))\s*(\S.*)", re.DOTALL)
@@ -75,7 +76,7 @@ def _shape(text: str) -> Shape:
     whole = _WHOLE_TEXT.fullmatch(text)
     if whole is not None:
         return _of_text(whole[1].strip())
-    if text in ("\\emptyset", "\\{\\}") or letters(text) in _NOTHING:
+    if text.replace(" ", "") in ("\\emptyset", "\\{\\}") or letters(text) in _NOTHING:
         return Nothing()
     if letters(text) in _REALS:
         return Value(Measured("\\mathbb{R}"))
@@ -126,8 +127,14 @@ def _listed(text: str) -> Shape | None:
     parts = [part for part in parts if part and not _says_whole(part)]
     if len(parts) < 2:
         return _shape(parts[0]) if parts else Words(text)
-    members = tuple(_shape(part) for part in parts)
+    parts = [_NAMES_OF_PLACES.sub("", part) for part in parts]
+    members = tuple(member for part in parts for member in _spread(_shape(part)))
     return Many(_with_shared_name(members), joined_by=joined_by)
+
+
+def _spread(shape: Shape) -> tuple[Shape, ...]:
+    """The values of a list in a list, as of two signs plus-minus."""
+    return shape.members if isinstance(shape, Many) and not shape.braces else (shape,)
 
 
 def _says_whole(part: str) -> bool:
@@ -176,7 +183,14 @@ def _named(name: str, value: Shape) -> Shape:
         pairs = zip(names, value.members, strict=True)
         return Many(tuple(Named(each, member) for each, member in pairs))
     compact = re.sub(r"[\s{}]", "", name)
-    return Named(compact, value)
+    members = _spread(value)
+    if len(members) == 1:
+        return Named(compact, value)
+    return Many(tuple(Named(compact, _without_name(member)) for member in members))
+
+
+def _without_name(shape: Shape) -> Shape:
+    return shape.value if isinstance(shape, Named) else shape
 
 
 def _in_brackets(text: str) -> Shape | None:

@@ -22,6 +22,14 @@ from cotrain.environments.graders.trees import MAX_DIGITS, size_of, tree_of
 
 _VARIABLE = re.compile(r"[A-Za-z]|\\[A-Za-z]+")
 _REALS = re.compile(r"\\mathbb\s*\{?R\}?")
+MAX_SOLVED = 40
+_RELATIONS: dict[str, Any] = {
+    "<": sympy.Lt,
+    ">": sympy.Gt,
+    "\\le": sympy.Le,
+    "\\ge": sympy.Ge,
+    "\\ne": sympy.Ne,
+}
 _FLIPPED = {"<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le", "\\ne": "\\ne"}
 
 
@@ -106,7 +114,7 @@ def _solutions(shape: Inequality) -> sympy.Set | None:
     found: list[sympy.Set] = []
     places = [place for place, side in enumerate(shape.sides) if _VARIABLE.fullmatch(side)]
     if len(places) != 1:
-        return None
+        return _solved(shape)
     place = places[0]
     for index, sign in enumerate(shape.signs):
         if index not in (place - 1, place):
@@ -117,6 +125,21 @@ def _solutions(shape: Inequality) -> sympy.Set | None:
             return None
         found.append(_half_line(sign if left else _FLIPPED[sign], end))
     return reduce(lambda one, two: one.intersect(two), found)
+
+
+def _solved(shape: Inequality) -> sympy.Set | None:
+    """The numbers that one inequality in one letter allows, where SymPy can solve it."""
+    trees = [tree_of(side) for side in shape.sides]
+    if len(trees) != 2 or any(tree is None or size_of(tree) > MAX_SOLVED for tree in trees):
+        return None
+    relation = _RELATIONS[shape.signs[0]](*trees)
+    letters = getattr(relation, "free_symbols", set[Any]())
+    if len(letters) != 1:
+        return None
+    try:
+        return sympy.solve_univariate_inequality(relation, letters.pop(), relational=False)
+    except (RuntimeError, ValueError, TypeError):
+        return None
 
 
 def _half_line(sign: str, end: Any) -> sympy.Set:

@@ -18,7 +18,7 @@ from math_verify.parser import should_treat_as_complex
 from cotrain.environments.graders.numbers import literal
 
 MAX_CHARACTERS = 1500
-MAX_DIGITS = 20_000
+MAX_DIGITS = 100_000
 """A value that needs more is not written out."""
 
 _WITH_CAPITALS = ConversionConfig(lowercase_symbols=False)
