@@ -11,6 +11,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -121,7 +122,8 @@ SLOW_CHECK = "import time\ndef check(c):\n    time.sleep(0.5)\n    assert c() ==
 
 @needs_bubblewrap
 def test_a_program_that_costs_two_sandboxes_has_failed_and_the_next_one_runs() -> None:
-    with isolated(LIMITS) as sandbox, ThreadPoolExecutor(1) as threads:
+    patient = replace(LIMITS, seconds=60)
+    with isolated(patient) as sandbox, ThreadPoolExecutor(1) as threads:
         running = threads.submit(sandbox.run, "while True: pass", "")
         killed: set[int] = set()
         while len(killed) < 2 and not running.done():

@@ -4,7 +4,8 @@ from bench.hostile import HOSTILE, soak
 from tests.environments.sandbox.opened import needs_bubblewrap
 
 PROGRAMS, WORKERS = 200, 8
-MAY_GROW_BYTES = 2**22
+# What allocators keep of eight outputs at a time differs by some megabytes from one run to the next.
+MAY_GROW_BYTES = 2**24
 
 
 @needs_bubblewrap
