@@ -107,7 +107,7 @@ def test_threads_share_a_grader() -> None:
 
 WORKER = """
 import os, signal, sys, time
-from cotrain.environments.graders.line_workers import serve
+from cotrain.environments.graders.serving import serve
 
 def make():
     if "{start}" == "fails":

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from cotrain.environments.graders.line_workers import Answerer, serve
+from cotrain.environments.graders.serving import Answerer, serve
 
 _CANNOT_TAKE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What SymPy raises about an expression; the next answer can be compared after it."""

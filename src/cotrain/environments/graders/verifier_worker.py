@@ -10,8 +10,8 @@ from typing import Any
 
 from cotrain.environments.data.maths_records import digest_of
 from cotrain.environments.graders.latex_text import plain
-from cotrain.environments.graders.line_workers import Answerer, serve
 from cotrain.environments.graders.numbers import literal
+from cotrain.environments.graders.serving import Answerer, serve
 from cotrain.environments.graders.units import without_unit
 
 _EVALUATES = re.compile(r"(?<![\w.])(?:sympy\.|sp\.)?(?:parse_expr|sympify|eval|exec)\(")
