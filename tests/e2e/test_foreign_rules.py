@@ -165,6 +165,6 @@ def test_an_unknown_service_is_refused_before_anything_is_loaded(
     [line] = refused.lines
     assert line.endswith(
         "asks for the service 'programm', which is unknown; allowed are program, calls, check, "
-        "maths, verify; nearest known: program"
+        "program_answer, maths, verify; nearest known: program"
     )
     assert not os.path.exists("runs")
