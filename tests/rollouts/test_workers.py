@@ -58,7 +58,11 @@ def is_worker(pid: int) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    return state_of(pid) not in ("", "Z")
+    """A process whose first thread has ended lives on while another one holds its pipes."""
+    if state_of(pid) not in ("", "Z"):
+        return True
+    threads = Path(f"/proc/{pid}/task")
+    return threads.exists() and len(list(threads.iterdir())) > 1
 
 
 def state_of(pid: int) -> str:
