@@ -1,17 +1,13 @@
 """Grades programs: whether one passes all of its tests, each a real process in the sandbox."""
 
-import atexit
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from cotrain.assembly.graders.base import Case, CaseError, field_of, shown
-from cotrain.core.episode import Evidence, Request
-from cotrain.environments.base import ServiceLostError
+from cotrain.assembly.graders.served import answered
 from cotrain.environments.coding_runs import judged_program, program_requests
 from cotrain.environments.data.coding_records import Case as TestCase
 from cotrain.environments.data.coding_records import Problem, call_cases, stdin_cases
-from cotrain.environments.sandbox import Limits, Sandbox, open_sandbox, sandbox_handlers
 
 TESTS = "it must be a list of {stdin, expected}, one or more"
 
@@ -24,7 +20,7 @@ def grade_program(case: Case) -> str:
     program = field_of(case, "program", str, "it must be a text")
     problem = _called(case) if case.get("fn_name") else _printed(case)
     requests = program_requests(problem, program, range(problem.num_tests))
-    evidence = [Evidence(request, _answer(request)) for request in requests]
+    evidence = [answered(request) for request in requests]
     verdict = judged_program(problem, range(problem.num_tests), evidence)
     return "pass" if verdict.golden == 1.0 else "fail"
 
@@ -58,18 +54,3 @@ def _called(case: Case) -> Problem:
 
 def _problem(function: str, golden: tuple[TestCase, ...]) -> Problem:
     return Problem("case", "", function, golden)
-
-
-def _answer(request: Request) -> Any:
-    return sandbox_handlers(_sandbox())[request.kind](request)
-
-
-@cache
-def _sandbox() -> Sandbox:
-    """One sandbox for all cases of this process, ended with it."""
-    try:
-        sandbox = open_sandbox("bubblewrap", 1, Limits())
-    except ServiceLostError as error:
-        raise CaseError(str(error)) from error
-    atexit.register(sandbox.close)
-    return sandbox
