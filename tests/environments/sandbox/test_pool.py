@@ -262,8 +262,9 @@ def test_a_sandbox_that_hangs_is_ended_when_it_is_closed() -> None:
 
 def test_the_unsafe_kind_warns_once_and_is_never_refused() -> None:
     refuse_unavailable("unsafe-subprocess")
-    with pytest.warns(UserWarning, match="run with all rights of this user"):
+    with pytest.warns(UserWarning, match="run with all rights of this user") as warned:
         open_sandbox("unsafe-subprocess", 1, Limits()).close()
+    assert len(warned) == 1
 
 
 def test_the_unsafe_kind_leaves_no_folder_descriptor_or_zombie(tmp_path: Path) -> None:
