@@ -6,6 +6,7 @@ import warnings
 import typer
 
 from cotrain.cli.check import check
+from cotrain.cli.compare import compare
 from cotrain.cli.doctor import doctor
 from cotrain.cli.environments import environments
 from cotrain.cli.evaluate import evaluate
@@ -23,7 +24,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (train, evaluate, play, check, environments, presets, doctor, grade, export):
+for command in (
+    train,
+    evaluate,
+    compare,
+    play,
+    check,
+    environments,
+    presets,
+    doctor,
+    grade,
+    export,
+):
     app.command()(command)
 
 

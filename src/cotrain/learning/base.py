@@ -12,9 +12,9 @@ from cotrain.core.samples import CreditedSample
 class UpdateReport:
     """What one update did. Figures are None where nothing was trained.
 
-    `version` is the policy's version after the update; `skipped` says that no optimiser step was
-    taken, `non_finite` that one was refused because its loss or gradient was NaN or infinite.
-    `loss` and `grad_norm` are means over the optimiser steps taken. `kl` is the mean divergence
+    `version` is the policy's version after the update; `skipped` says that none of its
+    `optimizer_steps` was taken, `non_finite` that one was refused because its loss or gradient was
+    NaN or infinite. `loss` and `grad_norm` are means over the optimiser steps taken. `kl` is the mean divergence
     from the reference over the trained tokens, None without a reference. `loss_shares` says how
     much of the update is each role's own: `|token weight x advantage|` over its trained tokens, as
     a share of that of all roles.
@@ -22,6 +22,7 @@ class UpdateReport:
 
     version: int
     skipped: bool
+    optimizer_steps: int = 0
     samples: int = 0
     tokens_trained: int = 0
     loss: float | None = None

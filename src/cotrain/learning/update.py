@@ -121,6 +121,7 @@ class PolicyLearner:
         return UpdateReport(
             version=self._policy.version,
             skipped=not taken,
+            optimizer_steps=len(taken),
             samples=len(samples),
             tokens_trained=tally.tokens,
             loss=tally.loss / len(taken) if taken else None,

@@ -36,6 +36,7 @@ METRICS: Mapping[str, str] = MappingProxyType(
         "policy.NAME.loss": "mean loss over the minibatches",
         "policy.NAME.grad_norm": "norm of the gradient before clipping, mean over minibatches",
         "policy.NAME.clip_fraction": "share of trained tokens whose ratio the clip cut off",
+        "policy.NAME.optimizer_steps": "optimiser steps taken; one a minibatch with signal",
         "policy.NAME.samples": "samples that the update got, those without signal included",
         "policy.NAME.skipped": "true when no optimiser step was taken",
         "policy.NAME.logprob_gap": "mean distance of the sampler's log-probs to the trainer's, "
@@ -66,6 +67,7 @@ EVALUATIONS: Mapping[str, str] = MappingProxyType(
         "seed": "the seed of tasks and sampling",
         "roles": "role -> its figures, among them `score_mean`",
         "endings": "status -> number of episodes that ended so",
+        "solved": "a digit a task, in order: 1 solved, 0 not",
     }
 )
 """The names of a row of `evaluations.jsonl`."""

@@ -50,6 +50,7 @@ def evaluate(contender: Contender, split: str, tasks: int, step: int) -> dict[st
         "seed": contender.episodes.seed,
         "roles": _role_figures(contender, replies),
         "endings": _endings(episodes),
+        "solved": "".join("01"[episode.success] for episode in episodes),
     }
 
 

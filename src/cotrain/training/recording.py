@@ -181,6 +181,7 @@ def _of_policy(report: UpdateReport) -> dict[str, object]:
         "loss": report.loss,
         "grad_norm": report.grad_norm,
         "clip_fraction": report.clip_fraction,
+        "optimizer_steps": report.optimizer_steps,
         "samples": report.samples,
         "skipped": report.skipped,
         "logprob_gap": report.logprob_gap,

@@ -1,0 +1,66 @@
+"""`cotrain compare`: methods, regimes and lineups on the same tasks and budget, with intervals."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cotrain.cli.failures import FAILED, explained, stop
+from cotrain.cli.interrupts import StopRequest
+from cotrain.cli.options import AsJson, print_json
+from cotrain.compare.running import Ended
+
+
+def compare(
+    config: Annotated[
+        str | None,
+        typer.Argument(metavar="CONFIG", help="A comparison; or a configuration or preset."),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="M,M,...", help="Of a configuration; or rows of a comparison."),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Seeds 0 to N - 1 of every row. Default: 3.")
+    ] = None,
+    run_dir: Annotated[
+        Path | None,
+        typer.Option("--run-dir", help="The folder; done cells are kept. Default: runs/NAME."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Cells that run at once.")] = 1,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Prints the commands of all cells and stops.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compares methods on the same tasks and budget; goes on where it was stopped."""
+    from cotrain.compare import command
+    from cotrain.compare.cells import CellFolder
+    from cotrain.compare.table import table_of
+
+    with explained(str(run_dir or "")):
+        chosen = [name.strip() for name in (methods or "").split(",") if name.strip()]
+        comparison = command.comparison_of(config, chosen, seeds)
+        path = run_dir or Path("runs") / comparison.name
+        if dry_run:
+            folder = CellFolder(path, comparison)
+            for words in filter(None, map(folder.command, comparison.cells())):
+                print(shlex.join(["cotrain", *words]))
+            return
+        request = StopRequest()
+        request.install()
+        findings, failed = command.run_comparison(comparison, path, jobs, request, _show)
+        print_json(findings.as_json()) if as_json else print(table_of(findings))
+        if not as_json:
+            print(f"\nThe comparison is in {path}.")
+        if failed:
+            names = ", ".join(f"{one.cell.row.name}, seed {one.cell.seed}" for one in failed)
+            stop(f"The run failed: {names}. The logs are in {path}/cells.", FAILED)
+
+
+def _show(ended: Ended) -> None:
+    how = "done" if ended.done else "stopped" if ended.code == 0 else f"failed ({ended.code})"
+    name = f"{ended.cell.row.name}, seed {ended.cell.seed}"
+    print(f"{name}: {how} after {ended.seconds:.0f} s", file=sys.stderr, flush=True)
