@@ -1,0 +1,64 @@
+"""Paired differences: right by hand, blind to what both rows share, and of the stated coverage."""
+
+import random
+
+import pytest
+
+from cotrain.compare.intervals import Difference, paired_difference
+
+
+def test_the_mean_and_the_seeds_own_means_are_those_of_the_pairs() -> None:
+    found = paired_difference(["1100", "0000"], ["1000", "0011"])
+    assert found.mean == pytest.approx((1 - 2) / 8)
+    assert found.by_seed == (0.25, -0.5)
+
+
+def test_equal_rows_have_no_difference_and_decide_nothing() -> None:
+    found = paired_difference(["101", "110"], ["101", "110"])
+    assert (found.mean, found.low, found.high) == (0, 0, 0)
+    assert found.verdict == "not decided"
+
+
+def test_exchanged_rows_have_the_mirrored_interval() -> None:
+    first, second = ["1" * 40 + "0" * 20], ["0" * 30 + "1" * 30]
+    there, back = paired_difference(first, second), paired_difference(second, first)
+    assert there.mean == -back.mean
+    assert there.low == pytest.approx(-back.high, abs=0.02)
+    assert there.high == pytest.approx(-back.low, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.01, 0.2, "holds"),
+        (-0.2, -0.01, "does not hold"),
+        (-0.1, 0.1, "not decided"),
+        (0.0, 0.1, "not decided"),
+        (-0.1, 0.0, "not decided"),
+    ],
+)
+def test_a_claim_holds_above_zero_and_does_not_below(low: float, high: float, verdict: str) -> None:
+    assert Difference(0.0, low, high, ()).verdict == verdict
+
+
+def test_the_same_figures_give_the_same_interval() -> None:
+    rows = ["110100" * 30], ["010101" * 30]
+    assert paired_difference(*rows) == paired_difference(*rows)
+
+
+@pytest.mark.parametrize(
+    ("better", "than"), [([], []), (["1"], ["1", "0"]), (["11"], ["1"]), ([""], [""])]
+)
+def test_rows_that_cannot_be_paired_are_refused(better: list[str], than: list[str]) -> None:
+    with pytest.raises(ValueError, match="paired by seed and task"):
+        paired_difference(better, than)
+
+
+def test_the_interval_holds_the_true_difference_about_95_times_in_100() -> None:
+    generator, held, trials = random.Random(0), 0, 300
+    for trial in range(trials):
+        first = "".join("01"[generator.random() < 0.6] for _ in range(200))
+        second = "".join("01"[generator.random() < 0.5] for _ in range(200))
+        found = paired_difference([first], [second], seed=trial)
+        held += found.low <= 0.1 <= found.high
+    assert 0.91 <= held / trials <= 0.98
