@@ -1,7 +1,7 @@
 """Makes the tiny models: the embedded base, the baselines beside it, and siblings of the base.
 
     python scripts/make_embedded.py base
-    python scripts/make_embedded.py base --lesson sudoku --to models/sudoku_tiny
+    python scripts/make_embedded.py base --lesson sudoku --to src/cotrain/models/tiny/sudoku
     python scripts/make_embedded.py baseline --turns 6 --tokens 600000
     python scripts/make_embedded.py baseline --turns 1 --tokens 600000
 
