@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
-from hostile import soak
+from soak import soak
 
 from cotrain.environments.sandbox import Limits, open_sandbox
 
@@ -29,9 +29,11 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=100, help="a round of each side")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--soak", type=int, help="how many hostile programs, instead")
+    parser.add_argument("--json", action="store_true", help="the soak's figures as JSON")
     chosen = parser.parse_args()
     if chosen.soak:
-        print(soak(chosen.soak, chosen.workers).as_text())
+        found = soak(chosen.soak, chosen.workers)
+        print(found.as_json() if chosen.json else found.as_text())
     else:
         compare(chosen.workers, chosen.programs, chosen.rounds)
 
