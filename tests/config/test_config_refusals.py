@@ -123,3 +123,18 @@ def test_more_threads_than_any_machine_can_start_are_refused() -> None:
     assert refusals("model.threads=100000") == {
         "model.threads": 'must be "auto" or an integer >= 1 and <= 1024'
     }
+
+
+def test_imitation_needs_episodes_and_samples_nothing() -> None:
+    allowed = refusals("algorithm.method=sft", "algorithm.kl_coefficient=0.1")
+    assert set(allowed) == {
+        "imitation.episodes",
+        "run.max_sampled_tokens",
+        "algorithm.kl_coefficient",
+    }
+    assert "cotrain sft --from" in allowed["imitation.episodes"]
+
+
+def test_every_source_of_imitation_has_one_hash() -> None:
+    allowed = refusals('imitation.episodes=["a", "b"]', 'imitation.sha256=["0a"]')
+    assert "one hash for each" in allowed["imitation.sha256"]

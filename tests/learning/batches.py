@@ -18,6 +18,7 @@ from cotrain.core.advantages import normalised
 from cotrain.core.aggregation import sequence_mean
 from cotrain.core.grouping import turn_groups
 from cotrain.core.samples import CreditedSample, Sample, credit
+from cotrain.learning.base import Learner
 from cotrain.learning.forward import PACKED, Form
 from cotrain.learning.moments import MOMENTS_FILE
 from cotrain.learning.update import PolicyLearner, UpdateSettings
@@ -104,12 +105,12 @@ def with_advantage(samples: Sequence[CreditedSample], advantage: float) -> list[
     return [replace(sample, advantage=advantage) for sample in samples]
 
 
-def moments(learner: PolicyLearner, folder: Path) -> dict[str, Tensor]:
+def moments(learner: Learner, folder: Path) -> dict[str, Tensor]:
     learner.save_optimizer(folder)
     return load_file(folder / MOMENTS_FILE)
 
 
-def gradient(learner: PolicyLearner, folder: Path) -> dict[str, Tensor]:
+def gradient(learner: Learner, folder: Path) -> dict[str, Tensor]:
     """The gradient of the only update so far, read from Adam's first moment."""
     first = {k: v for k, v in moments(learner, folder).items() if k.endswith("/exp_avg")}
     return {key.removesuffix("/exp_avg"): value / (1 - 0.9) for key, value in first.items()}

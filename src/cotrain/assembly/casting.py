@@ -7,7 +7,7 @@ from typing import Any
 
 from cotrain.assembly.policies import Policies
 from cotrain.assembly.policy_plans import trained_roles
-from cotrain.config import Config, ConfigurationError, Fault, show
+from cotrain.config import IMITATION, Config, ConfigurationError, Fault, show
 from cotrain.core.selection import selection
 from cotrain.environments.base import Environment
 from cotrain.policies.base import Decoding, Sampler
@@ -21,10 +21,10 @@ WHOLE_EPISODE_METHODS = ("team_grpo", "single_grpo")
 
 
 def method_of(config: Config, environment: Environment[Any]) -> Method:
-    """The training method.
+    """The method that samples what is trained.
 
-    Raises ConfigurationError for one that trains nothing, and for a tree method with an environment
-    that defines `settle`.
+    Raises ConfigurationError for one that trains or samples nothing, and for a tree method with an
+    environment that defines `settle`.
     """
     name, candidates = config.algorithm.method, config.sampling.candidates
     if name in TREE_METHODS:
@@ -32,7 +32,8 @@ def method_of(config: Config, environment: Environment[Any]) -> Method:
         return TreeMethod(candidates)
     if name in WHOLE_EPISODE_METHODS:
         return WholeEpisodeMethod(candidates, config.team.team_weight, config.team.turns)
-    allowed = f"trains nothing; allowed are {_listed((*TREE_METHODS, *WHOLE_EPISODE_METHODS))}"
+    what = "samples nothing" if name == IMITATION else "trains nothing"
+    allowed = f"{what}; allowed are {_listed((*TREE_METHODS, *WHOLE_EPISODE_METHODS))}"
     raise ConfigurationError([Fault("algorithm.method", show(name), allowed)])
 
 

@@ -13,7 +13,7 @@ from cotrain.assembly.policy_plans import (
     policy_of_role,
     policy_plans,
 )
-from cotrain.config import Config, ConfigurationError, Fault, show
+from cotrain.config import IMITATION, Config, ConfigurationError, Fault, show
 from cotrain.config.schema import SCRIPTED_PREFIX
 from cotrain.core.aggregation import AGGREGATIONS
 from cotrain.core.seeds import derive_seed
@@ -23,6 +23,7 @@ from cotrain.learning.forward import Form
 from cotrain.learning.frozen import FrozenLearner
 from cotrain.learning.probe import choose_form
 from cotrain.learning.scripted import ScriptedLearner
+from cotrain.learning.supervised import SupervisedLearner
 from cotrain.learning.update import PolicyLearner, UpdateSettings
 from cotrain.policies.adapters import read_adapter_config
 from cotrain.policies.base import Sampler
@@ -143,7 +144,11 @@ def _member(config: Config, plan: PolicyPlan, bases: Bases, saved: SavedWeights)
     reference = network.frozen_copy() if config.algorithm.kl_coefficient > 0 else None
     with policy.computing() as model:
         form = choose_form(model)
-    learner = PolicyLearner(policy, weights, form, _update_settings(config, plan), reference)
+    settings = _update_settings(config, plan)
+    if config.algorithm.method == IMITATION:
+        learner: Learner = SupervisedLearner(policy, weights, form, settings)
+    else:
+        learner = PolicyLearner(policy, weights, form, settings, reference)
     return _Member(policy, learner, base, tuple(_notes(plan, policy, form)))
 
 

@@ -23,11 +23,12 @@ CHANGEABLE = (
     "run.max_sampled_tokens",
     "run.keep_checkpoints",
     "model.name",
+    "imitation.episodes",
     "logging.",
     "limits.",
 )
 """What a resume may change: how far the run goes, and what never touches a weight. A base may be
-called otherwise, since its weights are compared."""
+called otherwise, since its weights are compared, and so may what is imitated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +92,9 @@ def _resolved_before(stored: Config, given: Config) -> dict[str, object]:
     """What `auto` was resolved to when the run began, for the keys where `auto` is given again."""
     dtype = {"model.dtype": stored.model.dtype} if given.model.dtype == "auto" else {}
     threads = {"model.threads": stored.model.threads} if given.model.threads == "auto" else {}
-    return {**dtype, **threads}
+    hashes: dict[str, object] = (
+        {"imitation.sha256": list(stored.imitation.sha256)}
+        if given.imitation.episodes and not given.imitation.sha256
+        else {}
+    )
+    return {**dtype, **threads, **hashes}

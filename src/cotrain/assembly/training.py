@@ -10,21 +10,24 @@ from typing import Any
 
 import torch
 
-from cotrain.assembly.casting import method_of, training_episodes
+from cotrain.assembly.casting import method_of
 from cotrain.assembly.engines import engine_of
 from cotrain.assembly.environments import build_environment, environment_fault
 from cotrain.assembly.evaluating import baselines_of, check_baselines, contender_of
+from cotrain.assembly.imitating import lessons_to_imitate
 from cotrain.assembly.policies import Policies, SavedWeights, build_policies
 from cotrain.assembly.policy_plans import refuse_nothing_to_train, refuse_unfit_starts
+from cotrain.assembly.practice import Lessons, Practice, SampledLessons
 from cotrain.assembly.resolving import resolved
 from cotrain.assembly.resuming import Continuation
 from cotrain.assembly.services import SERVICES, sandbox_kind, sandbox_notes
 from cotrain.config import (
+    IMITATION,
     Config,
     ConfigurationError,
+    Fault,
     show,
 )
-from cotrain.core.advantages import ESTIMATORS
 from cotrain.environments.base import Environment
 from cotrain.environments.returned import RULE_FAULTS, checked_task
 from cotrain.learning.schedule import rate_factor
@@ -39,7 +42,7 @@ from cotrain.runs.store import RunFolder, RunStore
 from cotrain.training.checkpoints import read_state, restore
 from cotrain.training.progress import Horizon, Progress
 from cotrain.training.recorder import KeepingPlan, Kept, RunRecorder
-from cotrain.training.trainer import Credit, Trainer
+from cotrain.training.trainer import Trainer
 
 HASHED_TASKS = 100
 
@@ -72,15 +75,16 @@ def start_run(config: Config, path: Path, stop: Callable[[], bool]) -> Run:
     """Trains from step 0 in a new folder."""
     environment = build_environment(config)
     SERVICES.refuse_unfit(config, environment)
-    method_of(config, environment)
     refuse_nothing_to_train(config, environment)
+    lessons = lessons_of(config, environment)
     refuse_unfit_starts(config, environment)
     check_baselines(config)
-    config = resolved(config, environment)
+    config = resolved(lessons.pinned(config), environment)
     policies = build_policies(config, environment)
+    practice = lessons.practice(config, environment, policies)
     manifest = _manifest(config, environment)
     with RunStore.create(path, config.model_dump(mode="json"), manifest) as store:
-        return _play(store, config, environment, policies, Progress(), (), stop)
+        return _play(store, config, environment, policies, practice, Progress(), (), stop)
 
 
 def resume_run(continuation: Continuation, store: RunStore, stop: Callable[[], bool]) -> Run:
@@ -96,7 +100,8 @@ def resume_run(continuation: Continuation, store: RunStore, stop: Callable[[], b
     environment = build_environment(config)
     SERVICES.refuse_unfit(config, environment)
     _refuse_other_tasks(store, config, environment)
-    config = resolved(config, environment)
+    lessons = lessons_of(config, environment)
+    config = resolved(lessons.pinned(config), environment)
     events = [("checkpoint", warning) for warning in latest.warnings]
     if latest.checkpoint is None:
         continuation.refuse_other_bases()
@@ -108,8 +113,21 @@ def resume_run(continuation: Continuation, store: RunStore, stop: Callable[[], b
         policies, progress = _restored(config, environment, latest.checkpoint.path)
         store.cut_to(progress.step)
         events.append(("resume", f"from {layout.CHECKPOINTS}/{latest.checkpoint.path.name}"))
+    practice = lessons.practice(config, environment, policies)
     continuation.store_changes(store)
-    return _play(store, config, environment, policies, progress, events, stop)
+    return _play(store, config, environment, policies, practice, progress, events, stop)
+
+
+def lessons_of(config: Config, environment: Environment[Any]) -> Lessons:
+    """What the run learns from. Raises ConfigurationError where there is nothing to learn from."""
+    if config.algorithm.method == IMITATION:
+        return lessons_to_imitate(config, environment)
+    method = method_of(config, environment)
+    named = config.imitation.episodes
+    if named:
+        allowed = f"must not be set with algorithm.method = {show(config.algorithm.method)}"
+        raise ConfigurationError([Fault("imitation.episodes", show(named), allowed)])
+    return SampledLessons(method)
 
 
 def _restored(
@@ -136,6 +154,7 @@ def _play(
     config: Config,
     environment: Environment[Any],
     policies: Policies,
+    practice: Practice,
     progress: Progress,
     events: Sequence[tuple[str, str]],
     stop: Callable[[], bool],
@@ -148,17 +167,12 @@ def _play(
             logger.event("run", f"its folder is {store.path}")
         engine = stack.enter_context(closing(engine_of(config, environment)))
         recorder = _recorder(store, config, engine, policies, loggers)
-        notes = [*policies.notes, *sandbox_notes(config, environment)]
+        notes = [*policies.notes, *sandbox_notes(config, environment), *practice.notes]
         for kind, message in (*events, *(("note", note) for note in notes)):
             recorder.event(kind, message)
-        method = method_of(config, environment)
         trainer = Trainer(
-            source=training_episodes(config, engine, policies, method),
-            credit=Credit(
-                method.groups,
-                ESTIMATORS[config.algorithm.advantage],
-                config.algorithm.cut_replies,
-            ),
+            source=practice.source(engine),
+            credit=practice.credit,
             learners=policies.learners,
             recorder=recorder,
             horizon=horizon_of(config),

@@ -14,6 +14,7 @@ from cotrain.cli.export import export
 from cotrain.cli.grade import grade
 from cotrain.cli.play import play
 from cotrain.cli.presets import presets
+from cotrain.cli.sft import sft
 from cotrain.cli.train import train
 
 app = typer.Typer(
@@ -24,18 +25,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (
-    train,
-    evaluate,
-    compare,
-    play,
-    check,
-    environments,
-    presets,
-    doctor,
-    grade,
-    export,
-):
+COMMANDS = (
+    *(train, sft, evaluate, compare, play, check),
+    *(environments, presets, doctor, grade, export),
+)
+for command in COMMANDS:
     app.command()(command)
 
 

@@ -1,28 +1,26 @@
 """`cotrain train`: trains a team, or goes on with a run."""
 
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cotrain.cli.failures import FAILED, explained, stop
 from cotrain.cli.interrupts import StopRequest
-from cotrain.cli.options import AsJson, Assignments, print_json
+from cotrain.cli.options import AsJson, Assignments, Configuration, Resume, RunDirectory, print_json
+
+if TYPE_CHECKING:
+    from cotrain.assembly.training import Run
 
 
 def train(
-    config: Annotated[
-        str | None, typer.Argument(metavar="CONFIG", help="A TOML file or a preset.")
-    ] = None,
+    config: Configuration = None,
     assignments: Assignments = None,
-    run_dir: Annotated[
-        Path | None, typer.Option("--run-dir", help="The run's folder. Default: runs/NAME-TIME.")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Goes on with the run in --run-dir.")
-    ] = False,
+    run_dir: RunDirectory = None,
+    resume: Resume = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Prints the resolved plan and stops.")
     ] = False,
@@ -31,17 +29,28 @@ def train(
     """Trains a team; without CONFIG the embedded default."""
     from cotrain.assembly import commands
 
+    if dry_run:
+        with explained(), redirect_stdout(sys.stderr):  # environments and scripts may print
+            plan = commands.plan(config, assignments or [])
+        print_json(plan.as_json()) if as_json else print(plan.as_text())
+        return
+    report(
+        lambda asked: commands.train(config, assignments or [], run_dir, resume, asked),
+        run_dir,
+        as_json,
+    )
+
+
+def report(start: Callable[[StopRequest], "Run"], run_dir: Path | None, as_json: bool) -> None:
+    """Trains, until Ctrl-C at the most, and prints what came of it."""
+    from cotrain.assembly import commands
+
     with explained(str(run_dir or "")):
-        if dry_run:
-            with redirect_stdout(sys.stderr):  # environments and scripts may print
-                plan = commands.plan(config, assignments or [])
-            print_json(plan.as_json()) if as_json else print(plan.as_text())
-            return
         request = StopRequest()
         request.install()
         try:
-            with redirect_stdout(sys.stderr):
-                run = commands.train(config, assignments or [], run_dir, resume, request)
+            with redirect_stdout(sys.stderr):  # environments and scripts may print
+                run = start(request)
         except KeyboardInterrupt:
             stop(commands.how_to_go_on(run_dir), FAILED)
             return

@@ -98,7 +98,10 @@ class CellFolder:
         own = row.settings if isinstance(row, Trained | Imitating) else {}
         name = f"{self.comparison.name}-{row.name}"
         fixed = {"run.seed": seed, "run.name": name, "evaluation.baselines": []}
-        return {**self.comparison.settings, **own, **fixed}
+        found = {**self.comparison.settings, **own, **fixed}
+        if isinstance(row, Imitating):
+            found.pop("run.max_sampled_tokens", None)  # nothing is sampled
+        return found
 
     def _evaluation(self, row: Played, seed: int) -> list[str]:
         lineup = [

@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from cotrain.compare.base import Claim, Comparison, Row, Trained, Untrained
-from cotrain.config import TRAINING_METHODS, Config, ConfigurationError, Fault, nearest, show
+from cotrain.config import GROUP_METHODS, Config, ConfigurationError, Fault, nearest, show
 
 METHODS = ("at_grpo", "team_grpo", "single_at_grpo", "single_grpo", "single_grpo_1_turn")
 UNTRAINED = {"team": "at_grpo", "single": "single_grpo"}
@@ -54,6 +54,6 @@ def _rows(methods: Sequence[str]) -> Iterator[Row]:
 
 
 def _settings(name: str) -> dict[str, object]:
-    if name in TRAINING_METHODS:
+    if name in GROUP_METHODS:
         return {"algorithm.method": name}
     return {"algorithm.method": "single_grpo", "team.turns": 1}

@@ -1,15 +1,17 @@
 """The settings of a run: their schema, where they come from, and what is wrong with them."""
 
 from cotrain.config.faults import ConfigurationError, Fault, show
+from cotrain.config.imitation import ImitationSettings
 from cotrain.config.keys import nearest
 from cotrain.config.loading import DEFAULT_PRESET, Preset, load_config, presets
 from cotrain.config.machines import ClusterSettings, PoolSettings, SandboxSettings
 from cotrain.config.overrides import by_key, overridden, parse_assignments
 from cotrain.config.resolved import Change, config_from_json, difference, replaced
 from cotrain.config.schema import (
+    GROUP_METHODS,
+    IMITATION,
     SCRIPTED_PREFIX,
     TEAM_METHODS,
-    TRAINING_METHODS,
     AlgorithmSettings,
     Config,
     EnvironmentSettings,
@@ -27,9 +29,10 @@ from cotrain.config.schema import (
 
 __all__ = [
     "DEFAULT_PRESET",
+    "GROUP_METHODS",
+    "IMITATION",
     "SCRIPTED_PREFIX",
     "TEAM_METHODS",
-    "TRAINING_METHODS",
     "AlgorithmSettings",
     "Change",
     "ClusterSettings",
@@ -38,6 +41,7 @@ __all__ = [
     "EnvironmentSettings",
     "EvaluationSettings",
     "Fault",
+    "ImitationSettings",
     "LimitsSettings",
     "LoggingSettings",
     "MethodName",

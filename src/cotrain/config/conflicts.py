@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from cotrain.config.faults import Fault, show
 from cotrain.config.schema import (
+    GROUP_METHODS,
+    IMITATION,
     SCRIPTED_PREFIX,
     TEAM_METHODS,
-    TRAINING_METHODS,
     Config,
     RoleSettings,
 )
@@ -27,12 +28,14 @@ def conflicts(config: Config) -> list[Fault]:
         *_single_variant_of_a_team(config),
         *_draft_of_two_policies(config),
         *_training_of_a_script(config),
+        *_imitation_of_nothing(config),
+        *_imitation_with_sampling(config),
     ]
 
 
 def _without_baseline(config: Config) -> Iterator[Fault]:
     method = config.algorithm.method
-    if config.sampling.candidates == 1 and method in TRAINING_METHODS:
+    if config.sampling.candidates == 1 and method in GROUP_METHODS:
         allowed = (
             f"must be >= 2 with algorithm.method = {show(method)}, which compares a reply "
             "with its siblings"
@@ -113,3 +116,28 @@ def _training_of_a_script(config: Config) -> Iterator[Fault]:
             if value is not None:
                 allowed = "must not be set for a role that a script plays"
                 yield Fault(f"team.roles.{name}.{key}", show(value), allowed)
+
+
+def _imitation_of_nothing(config: Config) -> Iterator[Fault]:
+    named, hashes = config.imitation.episodes, config.imitation.sha256
+    if config.algorithm.method == IMITATION and not named:
+        allowed = (
+            f"must name run folders or files of episodes with algorithm.method = {show(IMITATION)} "
+            "(cotrain sft --from)"
+        )
+        yield Fault("imitation.episodes", show(named), allowed)
+    if hashes and len(hashes) != len(named):
+        allowed = f"must be one hash for each of imitation.episodes, which are {len(named)}"
+        yield Fault("imitation.sha256", show(hashes), allowed)
+
+
+def _imitation_with_sampling(config: Config) -> Iterator[Fault]:
+    if config.algorithm.method != IMITATION:
+        return
+    method = f"algorithm.method = {show(IMITATION)}"
+    if config.run.max_sampled_tokens is not None:
+        allowed = f"must not be set with {method}, which samples nothing; set run.steps"
+        yield Fault("run.max_sampled_tokens", show(config.run.max_sampled_tokens), allowed)
+    if config.algorithm.kl_coefficient > 0:
+        allowed = f"must be 0 with {method}: its replies are not the policy's own"
+        yield Fault("algorithm.kl_coefficient", show(config.algorithm.kl_coefficient), allowed)

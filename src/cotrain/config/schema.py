@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
+from cotrain.config.imitation import ImitationSettings
 from cotrain.config.machines import ClusterSettings, SandboxSettings
 from cotrain.config.values import (
     AtLeastOne,
@@ -24,10 +25,11 @@ from cotrain.config.values import (
 )
 
 MethodName: TypeAlias = Literal[
-    "single", "single_grpo", "single_at_grpo", "team", "team_grpo", "at_grpo"
+    "single", "single_grpo", "single_at_grpo", "team", "team_grpo", "at_grpo", "sft"
 ]
-TEAM_METHODS = frozenset[MethodName]({"team", "team_grpo", "at_grpo"})
-TRAINING_METHODS = frozenset[MethodName]({"single_grpo", "single_at_grpo", "team_grpo", "at_grpo"})
+IMITATION: MethodName = "sft"
+TEAM_METHODS = frozenset[MethodName]({"team", "team_grpo", "at_grpo", IMITATION})
+GROUP_METHODS = frozenset[MethodName]({"single_grpo", "single_at_grpo", "team_grpo", "at_grpo"})
 
 SCRIPTED_PREFIX = "scripted:"
 
@@ -200,7 +202,7 @@ class AlgorithmSettings(Section):
         default="at_grpo",
         description="`at_grpo`: groups of one agent's turn, sampled as a tree; `team_grpo` and "
         "`single_grpo`: groups of whole episodes; `single_at_grpo`: the tree with one agent; "
-        "`team` and `single`: evaluation alone.",
+        "`team` and `single`: evaluation alone; `sft`: imitation of `imitation.episodes`.",
     )
     advantage: Literal["normalised", "centered", "leave_one_out"] = Field(
         default="normalised",
@@ -335,6 +337,7 @@ class Config(Section):
     model: ModelSettings = ModelSettings()
     sampling: SamplingSettings = SamplingSettings()
     algorithm: AlgorithmSettings = AlgorithmSettings()
+    imitation: ImitationSettings = ImitationSettings()
     optimizer: OptimizerSettings = OptimizerSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
     limits: LimitsSettings = LimitsSettings()

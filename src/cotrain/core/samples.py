@@ -6,8 +6,8 @@ A sample carries all that grouping, checking and the loss need; nothing depends 
 list.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from cotrain.core.advantages import Estimator, group_advantages, has_signal
 from cotrain.core.episode import Candidate, Episode, EpisodeKey, Finish, Group, TurnKey
@@ -111,6 +111,31 @@ def credit(
                 if cut_replies == "train" or sample.finish is not Finish.LENGTH
             )
     return credited
+
+
+def demonstrated(
+    episode: Episode, learners: Mapping[str, str], cut_replies: str
+) -> list[CreditedSample]:
+    """The followed replies of an episode as demonstrations, each of advantage 1.
+
+    `learners` names the policy that learns a role's replies; those of other roles are left out, and
+    so is what no policy followed. Log-probs are taken at temperature 1, whatever a reply was
+    sampled at. With `cut_replies = "mask"` a reply that was cut at the length limit is left out.
+    """
+    samples = [
+        replace(
+            _sample(episode, group, chosen, 1, chosen.score),
+            policy=learners[group.role],
+            temperature=1.0,
+        )
+        for group in episode.groups()
+        if (chosen := group.chosen) is not None and group.role in learners
+    ]
+    return [
+        CreditedSample(sample, sample.key, advantage=1.0, has_signal=True)
+        for sample in samples
+        if sample.reply_ids and (cut_replies == "train" or sample.finish is not Finish.LENGTH)
+    ]
 
 
 def _sample(

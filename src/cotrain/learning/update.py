@@ -19,9 +19,9 @@ from cotrain.core.loss import clipped_surrogate, is_clipped, kl_k3
 from cotrain.core.samples import CreditedSample
 from cotrain.core.seeds import derive_seed
 from cotrain.learning.base import LearningError, UpdateReport
-from cotrain.learning.batching import Pack, WeightedSample, micro_batches, minibatches
-from cotrain.learning.forward import Form, lay_out, per_token, reply_logprobs
-from cotrain.learning.moments import load_moments, save_moments
+from cotrain.learning.batching import Pack, WeightedSample, minibatches
+from cotrain.learning.forward import Form, per_token
+from cotrain.learning.steps import Steps
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.networks import Network
 from cotrain.policies.weights import MasterWeights
@@ -75,16 +75,16 @@ class PolicyLearner:
         if settings.kl_coefficient > 0 and reference is None:
             raise ValueError(f"kl_coefficient = {settings.kl_coefficient} needs a reference")
         self._policy = policy
-        self._weights = weights
-        self._form = form
         self._settings = settings
         self._reference = reference
-        policy.seal(weights.checksum())
-        self._optimizer = torch.optim.AdamW(
-            weights.parameters.values(),
-            lr=settings.learning_rate,
-            weight_decay=settings.weight_decay,
-            fused=True,
+        self._steps = Steps(
+            policy,
+            weights,
+            form,
+            settings.learning_rate,
+            settings.weight_decay,
+            settings.max_grad_norm,
+            settings.microbatch_tokens,
         )
 
     def update(
@@ -96,8 +96,7 @@ class PolicyLearner:
         farther from the trainer's than `algorithm.max_logprob_gap`.
         """
         self._refuse_stale(samples)
-        for parameters in self._optimizer.param_groups:
-            parameters["lr"] = self._settings.learning_rate * rate_factor
+        self._steps.set_rate(rate_factor)
         seed = derive_seed(self._settings.seed, self._policy.name, step)
         parts = minibatches(samples, self._settings.num_minibatches, seed)
         parts = [part for part in weigh(parts, self._settings) if part]
@@ -140,38 +139,25 @@ class PolicyLearner:
         self, part: Sequence[WeightedSample], old: Mapping[int, Tensor], tally: _Tally
     ) -> float | None:
         """Steps on one minibatch; returns the gradient norm, or None if it was not finite."""
-        loss_before = tally.loss
-        with self._policy.computing() as model:
-            for batch in self._micro_batches(part):
-                self._accumulate(model, batch, old, tally)
+        loss = self._steps.gather(part, lambda model, batch: self._loss(model, batch, old, tally))
         self._refuse_gap(tally)
-        norm = float(
-            torch.nn.utils.clip_grad_norm_(
-                self._weights.parameters.values(), self._settings.max_grad_norm
-            )
-        )
-        finite = math.isfinite(norm) and math.isfinite(tally.loss - loss_before)
-        if finite:
-            self._optimizer.step()
-            self._weights.publish()
-            self._policy.seal(self._weights.checksum())
-        else:
-            tally.loss = loss_before
-        self._weights.clear_gradients()
-        return norm if finite else None
+        norm = self._steps.take(loss)
+        if norm is not None:
+            tally.loss += loss
+        return norm
 
-    def _accumulate(
+    def _loss(
         self,
         model: PreTrainedModel,
         batch: Sequence[Pack],
         old: Mapping[int, Tensor],
         tally: _Tally,
-    ) -> None:
-        """Adds the gradient of one micro-batch."""
+    ) -> Tensor:
+        """The loss of one micro-batch."""
         samples = [sample for pack in batch for sample in pack.samples]
         # First, because a reference on the same base makes its own adapter active meanwhile.
         reference = None if self._reference is None else self._reference_logprobs(batch)
-        new = self._logprobs(model, batch)
+        new = self._steps.logprobs(model, batch)
         if samples[0].place in old:
             before = torch.cat([old[sample.place] for sample in samples])
         else:
@@ -185,18 +171,15 @@ class PolicyLearner:
             divergences = kl_k3(new, reference)
             losses = losses + self._settings.kl_coefficient * divergences
             tally.kl += float(divergences.detach().sum())
-        loss = (weights * losses).sum()
-        loss.backward()
-        self._weights.collect_gradients()
-        tally.loss += loss.item()
         tally.clipped += int(is_clipped(new.detach(), before, advantages, *clips).sum())
         tally.tokens += len(new)
+        return (weights * losses).sum()
 
     @torch.no_grad()
     def _reference_logprobs(self, batch: Sequence[Pack]) -> Tensor:
         assert self._reference is not None
         with self._reference.computing() as model:
-            return self._logprobs(model, batch)
+            return self._steps.logprobs(model, batch)
 
     @torch.no_grad()
     def _old_logprobs(
@@ -205,20 +188,14 @@ class PolicyLearner:
         """The log-probs of these minibatches before the first optimiser step, by place."""
         old: dict[int, Tensor] = {}
         with self._policy.computing() as model:
-            for batch in (batch for part in parts for batch in self._micro_batches(part)):
+            for batch in (batch for part in parts for batch in self._steps.micro_batches(part)):
                 samples = [sample for pack in batch for sample in pack.samples]
-                logprobs = self._logprobs(model, batch)
+                logprobs = self._steps.logprobs(model, batch)
                 _measure_gap(samples, logprobs, tally)
                 lengths = [len(sample.reply_ids) for sample in samples]
                 places = [sample.place for sample in samples]
                 old.update(zip(places, logprobs.split(lengths), strict=True))
         return old
-
-    def _micro_batches(self, part: Sequence[WeightedSample]) -> Iterator[list[Pack]]:
-        return micro_batches(self._form.packing(part), self._settings.microbatch_tokens)
-
-    def _logprobs(self, model: PreTrainedModel, batch: Sequence[Pack]) -> Tensor:
-        return reply_logprobs(model, lay_out(batch, self._form.mask, model.device))
 
     def _refuse_stale(self, samples: Sequence[CreditedSample]) -> None:
         present = (self._policy.name, self._policy.version)
@@ -241,18 +218,15 @@ class PolicyLearner:
 
     def save_policy(self, folder: Path) -> None:
         """Writes the float32 masters in the layout of the policy's network."""
-        self._policy.network.write(self._weights.state(), folder)
+        self._steps.save_policy(folder)
 
     def save_optimizer(self, folder: Path) -> None:
         """Writes the optimiser's moments as safetensors."""
-        save_moments(self._optimizer, self._weights, folder)
+        self._steps.save_optimizer(folder)
 
     def load(self, policy_folder: Path, optimizer_folder: Path, version: int) -> None:
         """Takes over saved masters, moments and version."""
-        self._weights.load(self._policy.network.read(policy_folder))
-        load_moments(self._optimizer, self._weights, optimizer_folder)
-        self._policy.seal(self._weights.checksum())
-        self._policy.version = version
+        self._steps.load(policy_folder, optimizer_folder, version)
 
 
 def weigh(

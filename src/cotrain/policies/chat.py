@@ -42,6 +42,16 @@ class ChatCodec:
         )
         return text
 
+    def encode_reply(self, text: str) -> tuple[int, ...]:
+        """The ids of a reply that another tokenizer's policy wrote, without an end token."""
+        return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    @property
+    def end_id(self) -> int:
+        """The id that ends a written reply: the tokenizer's own, where it has one."""
+        own: Any = self.tokenizer.eos_token_id
+        return own if own in self.end_ids else min(self.end_ids)
+
 
 def end_token_ids(model_config: Any, generation_config: Any, tokenizer: Any) -> tuple[int, ...]:
     """Every id that ends a reply: the model's, the generation configuration's, the tokenizer's."""

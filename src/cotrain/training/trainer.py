@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from cotrain.core.advantages import Estimator
 from cotrain.core.episode import Episode
@@ -49,6 +49,10 @@ class Recorder(Protocol):
         ...
 
 
+Credited: TypeAlias = tuple[list[SampleGroup], list[CreditedSample]]
+"""The groups of a step, and the samples that it trains on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Credit:
     """How episodes become credited samples: the groups of a method, and an estimator."""
@@ -56,6 +60,11 @@ class Credit:
     groups: Callable[[Sequence[Episode]], list[SampleGroup]]
     estimator: Estimator
     cut_replies: str
+
+    def __call__(self, episodes: Sequence[Episode]) -> Credited:
+        """Compares the members of every group with each other."""
+        groups = self.groups(episodes)
+        return groups, credit(groups, self.estimator, self.cut_replies)
 
 
 class Trainer:
@@ -70,7 +79,7 @@ class Trainer:
     def __init__(
         self,
         source: EpisodeSource,
-        credit: Credit,
+        credit: Callable[[Sequence[Episode]], Credited],
         learners: Mapping[str, Learner],
         recorder: Recorder,
         horizon: Horizon,
@@ -113,8 +122,7 @@ class Trainer:
         with watch.measure("rollout"):  # lines 3 to 14: sample the tree of every episode
             episodes = self._source.play(step)
         with watch.measure("credit"):  # lines 15 and 16: group by agent and turn, compare
-            groups = self._credit.groups(episodes)
-            credited = credit(groups, self._credit.estimator, self._credit.cut_replies)
+            groups, credited = self._credit(episodes)
         with watch.measure("update"):  # lines 17 to 20: route to policies, update each
             rate_factor = self._rate_factor(step, self._horizon.share_done(progress))
             batches = route(credited, list(self._learners))
