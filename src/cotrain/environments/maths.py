@@ -35,7 +35,7 @@ from cotrain.environments.base import Environment, Judged, Outcome, Role, epoch_
 from cotrain.environments.data.maths import MathsProblems, load_maths, read_maths
 from cotrain.environments.data.maths_records import Problem
 from cotrain.environments.data.procedural_maths import PREFIX, generated_task
-from cotrain.environments.graders.final_answer import final_answer, has_box
+from cotrain.environments.graders.maths import final_answer, has_box
 from cotrain.environments.maths_attempts import program_attempts, text_attempts
 from cotrain.environments.maths_options import NAMES, TOOL_USER, MathsOptions, role
 from cotrain.environments.maths_state import (

@@ -5,9 +5,7 @@ from typing import Any
 
 from cotrain.core.episode import Evidence
 from cotrain.environments.data.maths_records import Problem
-from cotrain.environments.graders.final_answer import final_answer
-from cotrain.environments.graders.latex_text import compact, plain
-from cotrain.environments.graders.numbers import literal
+from cotrain.environments.graders.maths import compact, final_answer, literal, plain
 from cotrain.environments.parsing import hide_thinking, parse_code
 
 MAX_SHOWN_CHARACTERS = 2_000

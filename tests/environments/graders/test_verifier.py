@@ -1,6 +1,7 @@
 """The verifiers of reasoning-gym in their own process."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import reasoning_gym
 
 from cotrain.environments.base import UndecidedError
 from cotrain.environments.data.maths_records import digest_of
-from cotrain.environments.graders.verifier import Verifier
+from cotrain.environments.graders.verifier import SCORES, Verifier
 from cotrain.environments.graders.verifier_worker import is_harmless
 from cotrain.environments.requests import verify_request
 
@@ -64,7 +65,7 @@ def test_code_in_an_answer_is_never_run(verifier: Verifier, dataset: str, tmp_pa
 
 
 def test_an_answer_that_takes_too_long_is_undecided() -> None:
-    made = Verifier(num_workers=1, seconds=1.0)
+    made = Verifier(1, replace(SCORES, seconds=1.0))
     with pytest.raises(UndecidedError, match="within 1 seconds"):
         score(made, "countdown", r"\boxed{9**9**9**9}")
     assert score(made, "gcd", rf"\boxed{{{known('gcd')}}}") == 1.0

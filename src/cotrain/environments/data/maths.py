@@ -25,8 +25,7 @@ from cotrain.environments.data.maths_records import (
     training_problem,
 )
 from cotrain.environments.data.splits import Splits, split_problems
-from cotrain.environments.graders.maths import MathsGrader
-from cotrain.environments.graders.numbers import literal
+from cotrain.environments.graders.maths import MathsGrader, literal
 
 MAX_CHECKED = 2_000
 """So many gold answers are read when they are loaded: a minute at most."""

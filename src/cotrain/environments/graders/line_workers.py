@@ -15,11 +15,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cotrain.config.faults import ConfigurationError, Fault
 from cotrain.environments.base import ServiceLostError
 
+NUM_WORKERS = 2
 START_SECONDS = 120.0
 _PACKAGE_FOLDER = str(Path(__file__).resolve().parents[3])
 
@@ -30,6 +34,31 @@ class LateError(Exception):
 
 class WorkerLostError(Exception):
     """The worker ended before it answered; the message says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerKind:
+    """What the workers of one service are.
+
+    `module` calls `serving.serve` and needs `package`, without which there is the fault `lacking`.
+    `seconds` is the limit of one question, `memory_bytes` that of a worker's address space.
+
+    >>> WorkerKind("a", "no_such", Fault("name", "", "pip install no_such"), 1.0, 1).workers()
+    Traceback (most recent call last):
+    cotrain.config.faults.ConfigurationError: name: pip install no_such
+    """
+
+    module: str
+    package: str
+    lacking: Fault
+    seconds: float
+    memory_bytes: int
+
+    def workers(self, num_workers: int = NUM_WORKERS) -> "LineWorkers":
+        """So many workers; raises ConfigurationError where the package is not installed."""
+        if find_spec(self.package) is None:
+            raise ConfigurationError([self.lacking])
+        return LineWorkers(self.module, num_workers, self.seconds, self.memory_bytes)
 
 
 class LineWorkers:

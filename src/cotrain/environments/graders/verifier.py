@@ -4,17 +4,27 @@ They run in processes of their own with a limit of time and of memory: some of t
 answer as Python, so an answer that could do anything but arithmetic never reaches these.
 """
 
-from importlib.util import find_spec
-
-from cotrain.config.faults import ConfigurationError, Fault
+from cotrain.config.faults import Fault
 from cotrain.core.episode import Request
 from cotrain.environments.base import UndecidedError
-from cotrain.environments.graders.line_workers import LateError, LineWorkers, WorkerLostError
+from cotrain.environments.graders.line_workers import (
+    NUM_WORKERS,
+    LateError,
+    WorkerKind,
+    WorkerLostError,
+)
 
-MODULE = "cotrain.environments.graders.verifier_worker"
-NUM_WORKERS = 2
-SECONDS = 20.0
-MEMORY_BYTES = 2 << 30
+SCORES = WorkerKind(
+    module="cotrain.environments.graders.verifier_worker",
+    package="reasoning_gym",
+    lacking=Fault(
+        "environment.options.data",
+        "",
+        'its verifiers need reasoning-gym: pip install "cotrain[maths]"',
+    ),
+    seconds=20.0,
+    memory_bytes=2 << 30,
+)
 
 
 class Verifier:
@@ -23,16 +33,8 @@ class Verifier:
     Raises ConfigurationError where reasoning-gym is not installed.
     """
 
-    def __init__(
-        self,
-        num_workers: int = NUM_WORKERS,
-        seconds: float = SECONDS,
-        memory_bytes: int = MEMORY_BYTES,
-    ) -> None:
-        if find_spec("reasoning_gym") is None:
-            needed = 'its verifiers need reasoning-gym: pip install "cotrain[maths]"'
-            raise ConfigurationError([Fault("environment.options.data", "", needed)])
-        self._workers = LineWorkers(MODULE, num_workers, seconds, memory_bytes)
+    def __init__(self, num_workers: int = NUM_WORKERS, kind: WorkerKind = SCORES) -> None:
+        self._workers = kind.workers(num_workers)
 
     def __call__(self, request: Request) -> float:
         """The score of the reply's final answer; 0 for a reply that has none.

@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cotrain.environments.data.maths_records import digest_of
-from cotrain.environments.graders.latex_text import plain
-from cotrain.environments.graders.numbers import literal
+from cotrain.environments.graders.maths import final_answer, literal, plain, without_unit
 from cotrain.environments.graders.serving import Answerer, serve
-from cotrain.environments.graders.units import without_unit
 
 _EVALUATES = re.compile(r"(?<![\w.])(?:sympy\.|sp\.)?(?:parse_expr|sympify|eval|exec)\(")
 _FUNCTIONS = "sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|sec|csc|cot|exp|log|ln|sqrt|Abs|abs|erf|pi"
@@ -37,8 +35,6 @@ def is_harmless(answer: str) -> bool:
 def make_answerer() -> Answerer:
     """Imports reasoning-gym and scores `{"dataset", "options", "seed", "digest", "reply"}`."""
     import reasoning_gym  # noqa: PLC0415 - after the memory limit
-
-    from cotrain.environments.graders.final_answer import final_answer  # noqa: PLC0415
 
     def answer(question: Mapping[str, Any]) -> float:
         given = final_answer(question["reply"])

@@ -16,9 +16,9 @@ def make_answerer() -> Answerer:
     `{"gold"}` alone: whether every value in it can be read.
     """
     from cotrain.environments.base import UndecidedError  # noqa: PLC0415 - after the memory limit
-    from cotrain.environments.graders.equality import same_answer  # noqa: PLC0415
-    from cotrain.environments.graders.final_answer import final_answer  # noqa: PLC0415
-    from cotrain.environments.graders.readable import is_readable  # noqa: PLC0415
+    from cotrain.environments.graders.maths.equality import same_answer  # noqa: PLC0415
+    from cotrain.environments.graders.maths.final_answer import final_answer  # noqa: PLC0415
+    from cotrain.environments.graders.maths.readable import is_readable  # noqa: PLC0415
 
     def answer(question: Mapping[str, Any]) -> dict[str, object]:
         if "reply" not in question:

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from cotrain.environments.graders.shapes import (
+from cotrain.environments.graders.maths.shapes import (
     Equation,
     Inequality,
     Joined,
@@ -18,7 +18,7 @@ from cotrain.environments.graders.shapes import (
     Shape,
     Value,
 )
-from cotrain.environments.graders.trees import MAX_DIGITS, size_of, tree_of
+from cotrain.environments.graders.maths.trees import MAX_DIGITS, size_of, tree_of
 
 _VARIABLE = re.compile(r"[A-Za-z]|\\[A-Za-z]+")
 _REALS = re.compile(r"\\mathbb\s*\{?R\}?")
@@ -45,7 +45,7 @@ def is_region(shape: Shape) -> bool:
 def as_set(shape: Shape) -> sympy.Set | None:
     r"""The set of real numbers that a shape stands for, None where it stands for none.
 
-    >>> from cotrain.environments.graders.reading import shapes
+    >>> from cotrain.environments.graders.maths.reading import shapes
     >>> as_set(shapes(r"x<6")[0]) == as_set(shapes(r"(-\infty,6)")[0])
     True
     """

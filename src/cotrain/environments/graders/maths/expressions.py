@@ -13,9 +13,9 @@ import sympy
 from math_verify import verify
 
 from cotrain.environments.base import UndecidedError
-from cotrain.environments.graders.latex_text import compact
-from cotrain.environments.graders.numbers import Literal, literal
-from cotrain.environments.graders.places import (
+from cotrain.environments.graders.maths.latex_text import compact
+from cotrain.environments.graders.maths.numbers import Literal, literal
+from cotrain.environments.graders.maths.places import (
     close,
     digits_for,
     equal_everywhere,
@@ -23,7 +23,7 @@ from cotrain.environments.graders.places import (
     places,
     value_of,
 )
-from cotrain.environments.graders.trees import (
+from cotrain.environments.graders.maths.trees import (
     MAX_DIGITS,
     exact_value,
     rational,

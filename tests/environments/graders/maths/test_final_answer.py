@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from cotrain.environments.graders.final_answer import MAX_ANSWER_CHARACTERS, final_answer
+from cotrain.environments.graders.maths.final_answer import MAX_ANSWER_CHARACTERS, final_answer
 
 FOUND = [
     (r"So $\boxed{\frac{3}{7}}$.", r"\frac{3}{7}"),

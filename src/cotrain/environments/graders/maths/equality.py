@@ -12,11 +12,11 @@ from typing import Any
 import sympy
 
 from cotrain.environments.base import UndecidedError
-from cotrain.environments.graders import expressions
-from cotrain.environments.graders.latex_text import compact, letters, plain
-from cotrain.environments.graders.reading import shapes
-from cotrain.environments.graders.sets import as_set, is_region, variable_of
-from cotrain.environments.graders.shapes import (
+from cotrain.environments.graders.maths import expressions
+from cotrain.environments.graders.maths.latex_text import compact, letters, plain
+from cotrain.environments.graders.maths.reading import shapes
+from cotrain.environments.graders.maths.sets import as_set, is_region, variable_of
+from cotrain.environments.graders.maths.shapes import (
     Equation,
     Grid,
     Inequality,
@@ -31,8 +31,8 @@ from cotrain.environments.graders.shapes import (
     Value,
     Words,
 )
-from cotrain.environments.graders.splitting import MAX_DEPTH, depth_of
-from cotrain.environments.graders.units import conversion
+from cotrain.environments.graders.maths.splitting import MAX_DEPTH, depth_of
+from cotrain.environments.graders.maths.units import conversion
 
 MAX_MEMBERS = 200
 _HUNDREDTH = Fraction(1, 100)

@@ -2,9 +2,9 @@ r"""From an answer's text to its shape."""
 
 import re
 
-from cotrain.environments.graders.latex_text import NEW_ROW, letters, plain
-from cotrain.environments.graders.numbers import literal
-from cotrain.environments.graders.shapes import (
+from cotrain.environments.graders.maths.latex_text import NEW_ROW, letters, plain
+from cotrain.environments.graders.maths.numbers import literal
+from cotrain.environments.graders.maths.shapes import (
     Equation,
     Grid,
     Inequality,
@@ -19,8 +19,8 @@ from cotrain.environments.graders.shapes import (
     Value,
     Words,
 )
-from cotrain.environments.graders.splitting import Enclosed, enclosed, split
-from cotrain.environments.graders.units import Measured, without_unit
+from cotrain.environments.graders.maths.splitting import Enclosed, enclosed, split
+from cotrain.environments.graders.maths.units import Measured, without_unit
 
 _INEQUALITIES = ("<", ">", "\\le", "\\ge", "\\ne")
 _SET_SIGNS = ("\\cup", "\\cap", "\\setminus")

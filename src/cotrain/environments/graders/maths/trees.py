@@ -15,7 +15,7 @@ from latex2sympy2_extended import latex2sympy
 from latex2sympy2_extended.latex2sympy2 import ConversionConfig
 from math_verify.parser import should_treat_as_complex
 
-from cotrain.environments.graders.numbers import literal
+from cotrain.environments.graders.maths.numbers import literal
 
 MAX_CHARACTERS = 1500
 MAX_DIGITS = 100_000

@@ -1,10 +1,10 @@
 """Answers of maths, kind by kind, and in both directions."""
 
 import pytest
-from tests.environments.graders.answer_pairs import PAIRS
+from tests.environments.graders.maths.answer_pairs import PAIRS
 
-from cotrain.environments.graders.equality import same_answer
-from cotrain.environments.graders.readable import is_readable
+from cotrain.environments.graders.maths.equality import same_answer
+from cotrain.environments.graders.maths.readable import is_readable
 
 
 @pytest.mark.parametrize("kind", PAIRS)

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cotrain.environments.graders import expressions
-from cotrain.environments.graders.reading import shapes
-from cotrain.environments.graders.sets import as_set
-from cotrain.environments.graders.shapes import (
+from cotrain.environments.graders.maths import expressions
+from cotrain.environments.graders.maths.reading import shapes
+from cotrain.environments.graders.maths.sets import as_set
+from cotrain.environments.graders.maths.shapes import (
     Equation,
     Grid,
     Inequality,
@@ -21,7 +21,7 @@ from cotrain.environments.graders.shapes import (
     Value,
     Words,
 )
-from cotrain.environments.graders.splitting import MAX_DEPTH, depth_of
+from cotrain.environments.graders.maths.splitting import MAX_DEPTH, depth_of
 
 
 def is_readable(answer: str) -> bool:

@@ -3,8 +3,8 @@
 import pytest
 
 from cotrain.environments.base import UndecidedError
-from cotrain.environments.graders.equality import same_answer
 from cotrain.environments.graders.maths import MathsGrader
+from cotrain.environments.graders.maths.equality import same_answer
 
 HEDGED = (
     ("B", "(B) or (C)"),

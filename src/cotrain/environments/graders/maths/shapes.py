@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cotrain.environments.graders.units import Measured
+from cotrain.environments.graders.maths.units import Measured
 
 
 @dataclass(frozen=True, slots=True)

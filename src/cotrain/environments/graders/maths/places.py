@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import sympy
 
 from cotrain.environments.base import UndecidedError
-from cotrain.environments.graders.trees import size_of
+from cotrain.environments.graders.maths.trees import size_of
 
 DIGITS = 60
 MAX_DIGITS = 2_000

@@ -5,18 +5,29 @@ What is compared is written in `equality.py`, and where the answer stands in `fi
 """
 
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import Any
 
-from cotrain.config.faults import ConfigurationError, Fault
+from cotrain.config.faults import Fault
 from cotrain.core.episode import Request
 from cotrain.environments.base import UndecidedError
-from cotrain.environments.graders.line_workers import LateError, LineWorkers, WorkerLostError
+from cotrain.environments.graders.line_workers import (
+    NUM_WORKERS,
+    LateError,
+    WorkerKind,
+    WorkerLostError,
+)
 
-MODULE = "cotrain.environments.graders.maths_worker"
-NUM_WORKERS = 2
-SECONDS = 8.0
-MEMORY_BYTES = 1 << 30
+COMPARES = WorkerKind(
+    module="cotrain.environments.graders.maths.worker",
+    package="math_verify",
+    lacking=Fault(
+        "environment.name",
+        "",
+        'comparing answers of maths needs math-verify: pip install "cotrain[maths]"',
+    ),
+    seconds=8.0,
+    memory_bytes=1 << 30,
+)
 MAX_REMEMBERED = 4096
 MAX_REMEMBERED_CHARACTERS = 10_000
 """Siblings often give the same short reply, which is compared once."""
@@ -28,16 +39,8 @@ class MathsGrader:
     Raises ConfigurationError where math-verify is not installed.
     """
 
-    def __init__(
-        self,
-        num_workers: int = NUM_WORKERS,
-        seconds: float = SECONDS,
-        memory_bytes: int = MEMORY_BYTES,
-    ) -> None:
-        if find_spec("math_verify") is None:
-            needed = 'comparing answers of maths needs math-verify: pip install "cotrain[maths]"'
-            raise ConfigurationError([Fault("environment.name", "", needed)])
-        self._workers = LineWorkers(MODULE, num_workers, seconds, memory_bytes)
+    def __init__(self, num_workers: int = NUM_WORKERS, kind: WorkerKind = COMPARES) -> None:
+        self._workers = kind.workers(num_workers)
         self._remembered = lru_cache(MAX_REMEMBERED)(self._decide)
 
     def __call__(self, request: Request) -> bool:
