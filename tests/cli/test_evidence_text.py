@@ -1,6 +1,7 @@
 """What `cotrain play` says of evidence, with answers of the real services."""
 
 import pytest
+from tests.environments.sandbox.opened import needs_bubblewrap
 
 from cotrain.assembly.services import SERVICES
 from cotrain.cli.evidence_text import evidence_lines
@@ -17,7 +18,6 @@ from cotrain.environments.requests import (
     program_answer_request,
     program_request,
 )
-from tests.environments.sandbox.opened import needs_bubblewrap
 
 WORKS, CRASHES = "def f(n):\n    return n + 1\nprint(3)", "def f(n):\n    return n.missing\nf(1)"
 CHECKED = "def check(candidate):\n    assert candidate(1) == 2\n"
