@@ -144,6 +144,32 @@ def test_a_service_lost_in_mid_run_stops_it_and_the_resumed_run_equals_the_unbro
 
 
 @pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        ("time.sleep(3600)", "no answer within 5.0 s (limits.act_seconds)"),
+        ("os._exit(0)", "the worker that ran it ended with exit code 0"),
+        ("sys.exit(0)", "SystemExit: 0"),
+    ],
+)
+def test_tasks_that_cannot_be_had_are_told_before_anything_is_loaded_and_end_nothing_else(
+    tmp_path: Path, oracle: list[str], trouble: str, said: str
+) -> None:
+    file = tmp_path / "oracle.py"
+    late = f"        if split == 'test' and index == 1:\n            {trouble}\n"
+    rule = "    def task(self, split, seed, index):\n"
+    file.write_text("import os, sys, time\n" + ORACLE.replace(rule, rule + late))
+    where = ["--set", "limits.act_seconds=5", "--run-dir", str(tmp_path / "run")]
+    refused = call(*oracle, *where)
+    assert refused.code == 2
+    [line] = refused.lines
+    assert line.startswith("environment.name = ")
+    assert ": oracle has no test task 1 (seed 1): " in line
+    assert line.endswith(said)
+    assert not (tmp_path / "run").exists()
+    assert children() == set()
+
+
+@pytest.mark.parametrize(
     "command",
     [
         ["train", "CONFIG"],

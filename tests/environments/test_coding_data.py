@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from cotrain.config.faults import ConfigurationError
-from cotrain.environments.data.coding import Problems, Sources, load_problems
+from cotrain.environments.data.coding import Sources, load_problems
 from cotrain.environments.data.coding_contests import MAX_MUTANTS
-from cotrain.environments.data.coding_records import Case
+from cotrain.environments.data.coding_records import Case, Problem
 from cotrain.environments.data.pickled_text import UnreadableTextError, text_of_pickle
+from cotrain.environments.data.splits import Splits
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "coding" / "problems.jsonl"
 STDIN = [{"input": "4\n", "output": "5\n"}]
@@ -27,17 +28,17 @@ def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> str:
     return str(path)
 
 
-def load(data: str, **sources: Any) -> Problems:
+def load(data: str, **sources: Any) -> Splits[Problem]:
     return load_problems(Sources(data, **sources))
 
 
-def all_of(problems: Problems) -> list[str]:
+def all_of(problems: Splits[Problem]) -> list[str]:
     return sorted(p.id for split in ("train", "validation", "test") for p in problems.of(split))
 
 
 def published(
     folder: Path, form: str, files: Mapping[str, Sequence[Mapping[str, Any]]]
-) -> Problems:
+) -> Splits[Problem]:
     for name, rows in files.items():
         write(folder / name, rows)
     return load(f"{form}:{folder}")

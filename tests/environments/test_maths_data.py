@@ -31,19 +31,19 @@ def sums(first: int, last: int, **more: Any) -> list[dict[str, Any]]:
 
 
 def test_a_file_without_splits_is_split_by_the_hash_of_its_text(tmp_path: Path) -> None:
-    found = load_maths(written(tmp_path / "all.jsonl", *sums(0, 60)), None).splits
+    found = load_maths(written(tmp_path / "all.jsonl", *sums(0, 60)), None)
     counts = [len(found.of(split)) for split in SPLITS]
     assert sum(counts) == 60
     assert all(counts)
     moved = written(tmp_path / "moved.jsonl", *reversed(sums(0, 60)))
-    again = load_maths(moved, None).splits
+    again = load_maths(moved, None)
     for split in SPLITS:
         assert {p.text for p in again.of(split)} == {p.text for p in found.of(split)}
 
 
 def test_published_splits_are_kept_and_training_gives_a_tenth_to_validation(tmp_path: Path) -> None:
     rows = [*sums(0, 60, split="train"), *sums(60, 65, split="test")]
-    found = load_maths(written(tmp_path / "split.parquet", *rows), None).splits
+    found = load_maths(written(tmp_path / "split.parquet", *rows), None)
     assert [p.text for p in found.test] == [f"{n} + {n}?" for n in range(60, 65)]
     assert len(found.train) + len(found.validation) == 60
     assert 0 < len(found.validation) < 20
@@ -53,14 +53,14 @@ def test_a_test_problem_that_training_has_too_is_dropped_and_counted(tmp_path: P
     training = written(tmp_path / "train.jsonl", *sums(0, 40))
     tests = written(tmp_path / "test.jsonl", {"problem": "  3 +3? ", "answer": "6"}, *sums(50, 52))
     found = load_maths(training, tests)
-    assert [p.text for p in found.splits.test] == ["50 + 50?", "51 + 51?"]
-    assert found.splits.num_dropped == 1
+    assert [p.text for p in found.test] == ["50 + 50?", "51 + 51?"]
+    assert found.num_dropped == 1
     assert "1 left out that training has too" in str(found)
 
 
 def test_tasks_come_once_an_epoch_with_the_hash_of_their_record(tmp_path: Path) -> None:
     maths = Maths(MathsOptions(data=written(tmp_path / "all.jsonl", *sums(0, 30))))
-    size = len(maths.problems.splits.train)
+    size = len(maths.problems.train)
     tasks = [maths.task("train", 5, index) for index in range(size)]
     assert len({task.digest for task in tasks}) == size
     assert maths.task("train", 5, 3) == tasks[3]
@@ -93,8 +93,8 @@ def test_polaris_serves_training_and_aime_the_tests(tmp_path: Path) -> None:
     written(tmp_path / "polaris" / "polaris-data-53K.parquet", *polaris)
     written(tmp_path / "aime" / "test.jsonl", {"id": "0", "problem": "AIME?", "answer": "070"})
     found = load_maths(f"polaris:{tmp_path / 'polaris'}", f"aime_2025:{tmp_path / 'aime'}")
-    assert len(found.splits.train) + len(found.splits.validation) == 40
-    assert [(p.text, p.answer) for p in found.splits.test] == [("AIME?", "070")]
+    assert len(found.train) + len(found.validation) == 40
+    assert [(p.text, p.answer) for p in found.test] == [("AIME?", "070")]
     assert found.left_out == (("polaris, its answer cannot be read", 1),)
 
 
@@ -140,4 +140,4 @@ def test_a_wrong_data_set_is_refused(options: dict[str, Any], fault: str) -> Non
 
 
 def test_the_examples_can_be_read() -> None:
-    assert [len(load_maths(EXAMPLES, None).splits.of(split)) for split in SPLITS] == [17, 3, 4]
+    assert [len(load_maths(EXAMPLES, None).of(split)) for split in SPLITS] == [17, 3, 4]

@@ -96,6 +96,20 @@ def test_a_drawn_task_belongs_to_its_split(split: str) -> None:
     assert len({task.digest for task in tasks}) == 50
 
 
+def test_what_fits_is_asked_of_problems_of_the_split_alone() -> None:
+    asked: list[int] = []
+
+    def fits(value: int) -> bool:
+        asked.append(value)
+        return value > 900
+
+    found = draw_task("dice", "test", 1, 0, lambda drawn: drawn.randrange(1000), fits)
+    assert found.data == asked[-1] > 900
+    assert len(asked) > 1
+    for value in asked:
+        assert draw_task("dice", "test", 1, 0, lambda _, value=value: value).data == value
+
+
 def test_failed_draws_are_drawn_again_and_hopeless_ones_are_told() -> None:
     def sometimes(drawn: Random) -> int | None:
         value = drawn.randrange(100)

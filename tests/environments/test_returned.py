@@ -1,12 +1,13 @@
 """What an environment returned is held to the contract, and a wrong type is named."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cotrain.core.episode import Message, Part, Request
+from cotrain.core.episode import Message, Part, Request, Task
 from cotrain.environments import returned
 from cotrain.environments.base import Outcome
 
@@ -57,6 +58,21 @@ def test_only_requests_that_can_be_stored_are_asked_for(asked: object) -> None:
 def test_an_answer_that_an_episode_file_cannot_hold_is_named(answer: object) -> None:
     with pytest.raises(TypeError, match=r"the answer.* must be JSON"):
         returned.check_json("the answer", answer)
+
+
+def test_a_whole_number_that_no_file_holds_is_refused_where_it_comes_from() -> None:
+    with pytest.raises(TypeError, match="x is a whole number of more than 10000 bits"):
+        returned.check_json("the answer", {"x": 10**5000})
+    with pytest.raises(TypeError, match="x is a whole number of more than 10000 bits"):
+        returned.checked_requests("evidence", [Request.of("a", x=-(10**5000))])
+    returned.check_json("the answer", {"x": 2**10_000 - 1})
+    json.dumps(2**10_000 - 1)
+
+
+@pytest.mark.parametrize("digest", ["\ud800", "a\nb", "a\0"])
+def test_a_digest_is_text_of_one_line(digest: str) -> None:
+    with pytest.raises(TypeError, match="as digest; it must be printable text"):
+        returned.checked_task(Task("train", 0, digest, None))
 
 
 def test_numbers_of_numpy_become_plain_floats() -> None:

@@ -6,7 +6,12 @@ from random import Random
 import pytest
 
 from cotrain.environments.parsing import MOVES
-from cotrain.environments.sokoban_generator import draw_room
+from cotrain.environments.sokoban_generator import (
+    MAX_GIVEN_UP,
+    TakesMoves,
+    TooLargeError,
+    draw_room,
+)
 from cotrain.environments.sokoban_room import Position, Room, cells_of, play, set_cells
 from cotrain.environments.sokoban_search import (
     SearchLimitError,
@@ -211,8 +216,8 @@ def test_drawn_rooms_are_walled_joined_and_solved_by_no_fewer_moves_than_asked(
     size: int, boxes: int
 ) -> None:
     generator = Random(size + boxes)
-    rooms = [draw_room(size, boxes, 0.15, 5, generator) for _ in range(40)]
-    drawn = [room for room in rooms if room is not None]
+    rooms, takes_five = (draw_room(size, boxes, 0.15, generator) for _ in range(40)), TakesMoves(5)
+    drawn = [room for room in rooms if room is not None and takes_five(room)]
     assert len(drawn) >= 5
     for room in drawn:
         rows = room.rows(room.opening)
@@ -225,6 +230,13 @@ def test_drawn_rooms_are_walled_joined_and_solved_by_no_fewer_moves_than_asked(
             assert needed >= 5
 
 
+def test_rooms_that_nearly_all_take_too_long_a_search_are_refused_soon() -> None:
+    generator, takes_forty = Random(1), TakesMoves(40, given_up=MAX_GIVEN_UP - 2)
+    rooms = [draw_room(12, 3, 0.0, generator) for _ in range(100)]
+    with pytest.raises(TooLargeError, match=f"{MAX_GIVEN_UP} rooms took a search"):
+        list(map(takes_forty, [room for room in rooms if room is not None]))
+
+
 def test_a_room_without_space_for_its_boxes_is_not_drawn() -> None:
-    assert draw_room(5, 3, 0.9, 1, Random(0)) is None
+    assert draw_room(5, 3, 0.9, Random(0)) is None
     assert len(list(cells_of(5, 5))) == 25

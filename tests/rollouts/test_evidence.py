@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from tests.rollouts.troubled import SpeechlessError
 
 from cotrain.core.episode import CandidateStatus, Evidence, Request
 from cotrain.environments.base import ServiceLostError, UndecidedError
@@ -65,6 +66,15 @@ def test_a_handler_that_fails_is_tried_again() -> None:
     [found] = HandlerPool({"check": fails_twice}, retries=2).fulfil([Request.of("check")])
     assert (found.answer, found.status, len(tries)) == ("here", SCORED, 3)
     assert found.retries == 2
+
+
+def test_an_error_whose_message_cannot_be_had_is_an_error_like_any_other() -> None:
+    def fails(request: Request) -> str:
+        raise SpeechlessError
+
+    [found] = HandlerPool({"check": fails}, retries=0).fulfil([Request.of("check")])
+    assert found.status is ERROR
+    assert found.message.startswith("SpeechlessError: (its message raises ValueError)")
 
 
 @pytest.mark.parametrize("error", [KeyError("gone"), SystemExit(1)])

@@ -183,6 +183,37 @@ def test_a_late_handler_ends_with_the_process_that_it_has_started(
     assert waits_for(lambda: not is_alive(child))
 
 
+def test_a_process_in_a_session_of_its_own_ends_with_the_worker_that_began_it(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with closing(make_referee()) as referee:
+        assert referee.handle(Request.of("ask", what="orphan")).status is SCORED
+        orphan = int(capfd.readouterr().err.split()[-1])
+        assert is_alive(orphan)
+    assert waits_for(lambda: not is_alive(orphan))
+
+
+def test_a_rule_that_forks_gives_one_answer_to_each_call() -> None:
+    with closing(make_referee(workers=1)) as referee:
+        for _ in range(5):
+            forked, plain = referee.ask([acting(State(1), "fork"), acting(State(1), "0.5")])
+            assert not isinstance(forked, Failure)
+            assert not isinstance(plain, Failure)
+            assert (forked.team, plain.team) == (1.0, 0.5)
+
+
+@pytest.mark.parametrize("trouble", ["keyboard", "speechless", "boom"])
+def test_whatever_a_rule_raises_is_an_error_of_that_call_and_ends_no_worker(trouble: str) -> None:
+    with closing(make_referee(workers=1)) as referee:
+        [failed] = referee.ask([acting(State(1), trouble)])
+        [worker] = children()
+        assert isinstance(failed, Failure)
+        assert failed.status is ERROR
+        assert trouble in failed.message.lower()
+        assert not isinstance(referee.ask([acting(State(1), "0.5")])[0], Failure)
+        assert children() == {worker}
+
+
 def test_a_lost_service_of_a_handler_comes_out_of_the_play() -> None:
     with (
         engine_in_workers(retries=2) as engine,

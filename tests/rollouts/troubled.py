@@ -1,7 +1,8 @@
 """A game whose rules and handler get into trouble where a test says so: to be played in workers.
 
-Replies: a number is the team value; `sleep`, `exit`, `boom`, `lock` and `pid` are done by `act`;
-`ask WHAT` asks the handler for the same things, and for `undecided`, `lost`, `child` and `modules`.
+Replies: a number is the team value; `sleep`, `exit`, `boom`, `keyboard`, `speechless`, `fork`,
+`lock` and `pid` are done by `act`; `ask WHAT` asks the handler for the same things, and for
+`undecided`, `lost`, `child`, `orphan` and `modules`.
 A task whose number is a key of `options.late` finds that rule asleep.
 """
 
@@ -38,8 +39,21 @@ class TroubledOptions(RatedOptions):
     late: tuple[str, ...] = ()
 
 
+class SpeechlessError(Exception):
+    """An error whose message cannot be had."""
+
+    def __str__(self) -> str:
+        raise ValueError("no message")
+
+
 def make_trouble(what: str) -> int | None:
     """Does what this word says."""
+    if what == "keyboard":
+        raise KeyboardInterrupt
+    if what == "speechless":
+        raise SpeechlessError
+    if what == "fork":
+        os.fork()
     if what == "sleep":
         time.sleep(A_LONG_TIME)
     if what == "exit":
@@ -64,6 +78,15 @@ def answer(request: Request) -> Json:
             )
             print(child.pid, file=sys.stderr, flush=True)
             child.wait()
+            return None
+        case "orphan":
+            if not os.fork():
+                os.setsid()
+                if not os.fork():
+                    print(os.getpid(), file=sys.stderr, flush=True)
+                    time.sleep(A_LONG_TIME)
+                os._exit(0)
+            os.wait()
             return None
         case "modules":
             return tuple(sorted({"torch", "transformers", "numpy"} & set(sys.modules)))

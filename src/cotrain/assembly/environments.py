@@ -4,7 +4,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from cotrain.config import TEAM_METHODS, Config, ConfigurationError, Fault, show
+from cotrain.config import TEAM_METHODS, Config, ConfigurationError, Fault, show, told
 from cotrain.environments.base import Environment
 from cotrain.environments.registry import refuse_unknown_roles, refuse_wrong_phases
 from cotrain.environments.returned import RULE_FAULTS
@@ -62,7 +62,7 @@ def environment_fault(config: Config, error: BaseException) -> ConfigurationErro
 
 def said(error: BaseException) -> str:
     """The error on one line, with the place in the author's own code that raised it."""
-    text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    text = " ".join(told(error).split())
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if Path(f.filename).is_file() and not _is_ours(f.filename)]
     return f"{text} ({own[-1].filename}, line {own[-1].lineno})" if own else text

@@ -10,7 +10,7 @@ from typing import Any
 
 from cotrain.assembly.casting import evaluation_decoding, evaluation_episodes
 from cotrain.assembly.engines import engine_of
-from cotrain.assembly.environments import build_environment, environment_fault
+from cotrain.assembly.environments import build_environment
 from cotrain.assembly.lineup import AS_SAVED, Lineup, apply_lineup
 from cotrain.assembly.policies import build_samplers
 from cotrain.assembly.policy_plans import (
@@ -21,6 +21,7 @@ from cotrain.assembly.policy_plans import (
 from cotrain.assembly.resolving import resolved
 from cotrain.assembly.saved import SavedSamplers, checkpoint_of, config_here, saved_roles
 from cotrain.assembly.services import SERVICES
+from cotrain.assembly.task_sets import first_digests
 from cotrain.config import (
     Config,
     ConfigurationError,
@@ -32,7 +33,6 @@ from cotrain.config import (
 )
 from cotrain.config.schema import SCRIPTED_PREFIX
 from cotrain.environments.base import SPLITS
-from cotrain.environments.returned import RULE_FAULTS, checked_task
 from cotrain.policies.base import Sampler
 from cotrain.policies.loading import embedded_folder
 from cotrain.rollouts.engine import Engine
@@ -188,10 +188,7 @@ def check_baselines(config: Config) -> None:
 def _first_tasks(config: Config, seed: int) -> list[str]:
     environment = build_environment(config)
     SERVICES.refuse_unfit(config, environment)
-    try:
-        return [checked_task(environment.task("test", seed, index)).digest for index in range(5)]
-    except RULE_FAULTS as error:
-        raise environment_fault(config, error) from error
+    return first_digests(config, environment, {"test": seed}, 5)["test"]
 
 
 def _row_name(config: Config) -> tuple[str, int]:

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
-from cotrain.config import show
+from cotrain.config import show, told
 from cotrain.environments.registry import (
     environment_names,
     load_environment_class,
@@ -79,7 +79,7 @@ def _listed(name: str) -> Listed:
     try:
         return _described(name)
     except Exception as error:  # noqa: BLE001 - one broken package does not hide the others
-        return Listed(name, problem=f"{type(error).__name__}: {error}")
+        return Listed(name, problem=told(error))
 
 
 def _described(name: str) -> Listed:

@@ -1,6 +1,5 @@
 """A training run, from a configuration to its folder: the parts put together."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import torch
 
 from cotrain.assembly.casting import method_of
 from cotrain.assembly.engines import engine_of
-from cotrain.assembly.environments import build_environment, environment_fault
+from cotrain.assembly.environments import build_environment
 from cotrain.assembly.evaluating import baselines_of, check_baselines, contender_of
 from cotrain.assembly.imitating import lessons_to_imitate
 from cotrain.assembly.policies import Policies, SavedWeights, build_policies
@@ -21,6 +20,7 @@ from cotrain.assembly.practice import Lessons, Practice, SampledLessons
 from cotrain.assembly.resolving import resolved
 from cotrain.assembly.resuming import Continuation
 from cotrain.assembly.services import SERVICES, sandbox_kind, sandbox_notes
+from cotrain.assembly.task_sets import task_hashes
 from cotrain.config import (
     IMITATION,
     Config,
@@ -29,7 +29,6 @@ from cotrain.config import (
     show,
 )
 from cotrain.environments.base import Environment
-from cotrain.environments.returned import RULE_FAULTS, checked_task
 from cotrain.learning.schedule import rate_factor
 from cotrain.rollouts.engine import Engine
 from cotrain.runs import layout
@@ -43,8 +42,6 @@ from cotrain.training.checkpoints import read_state, restore
 from cotrain.training.progress import Horizon, Progress
 from cotrain.training.recorder import KeepingPlan, Kept, RunRecorder
 from cotrain.training.trainer import Trainer
-
-HASHED_TASKS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,24 +236,3 @@ def _refuse_other_tasks(store: RunStore, config: Config, environment: Environmen
             f"{show(config.environment.name)} or its data have changed since; bring back what the "
             "run began with, or begin a new run with --run-dir"
         )
-
-
-def task_hashes(config: Config, environment: Environment[Any]) -> dict[str, str]:
-    """One hash a split over its first hundred tasks: equal hashes, equal tasks."""
-    seeds = {
-        "train": config.run.seed,
-        "validation": config.evaluation.seed,
-        "test": config.evaluation.seed,
-    }
-    try:
-        return {split: _hash_of(environment, split, seed) for split, seed in seeds.items()}
-    except ConfigurationError:
-        raise
-    except RULE_FAULTS as error:
-        raise environment_fault(config, error) from error
-
-
-def _hash_of(environment: Environment[Any], split: str, seed: int) -> str:
-    tasks = (checked_task(environment.task(split, seed, i)) for i in range(HASHED_TASKS))
-    digests = (task.digest for task in tasks)
-    return hashlib.sha256("\n".join(digests).encode()).hexdigest()

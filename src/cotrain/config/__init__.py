@@ -1,6 +1,6 @@
 """The settings of a run: their schema, where they come from, and what is wrong with them."""
 
-from cotrain.config.faults import ConfigurationError, Fault, show
+from cotrain.config.faults import ConfigurationError, Fault, show, told
 from cotrain.config.imitation import ImitationSettings
 from cotrain.config.keys import nearest
 from cotrain.config.loading import DEFAULT_PRESET, Preset, load_config, presets
@@ -64,4 +64,5 @@ __all__ = [
     "presets",
     "replaced",
     "show",
+    "told",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 MAX_SHOWN = 60
+MAX_TOLD = 2_000
 
 _BARE_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -52,6 +53,27 @@ def show(value: object) -> str:
     """
     text = _toml(value)
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
+
+
+def told(error: BaseException) -> str:
+    """The type and the message of what foreign code raised, as text that any file can hold.
+
+    A message that cannot be had is named so, and a long one is cut.
+
+    >>> told(KeyError("boom"))
+    "KeyError: 'boom'"
+    >>> class Speechless(Exception):
+    ...     __str__ = None
+    >>> told(Speechless())
+    'Speechless: (its message raises TypeError)'
+    """
+    try:
+        text = str(error)
+    except Exception as another:  # noqa: BLE001 - an author's own __str__
+        text = f"(its message raises {type(another).__name__})"
+    if len(text) > MAX_TOLD:
+        text = f"{text[:MAX_TOLD]}... ({len(text)} characters)"
+    return f"{type(error).__name__}: {text}".encode(errors="backslashreplace").decode()
 
 
 def dotted(path: Sequence[str | int]) -> str:

@@ -14,7 +14,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from cotrain.config.faults import ConfigurationError
+from cotrain.config.faults import ConfigurationError, told
 from cotrain.core.episode import Episode, Task
 from cotrain.core.rewards import local_reward
 from cotrain.core.seeds import derive_seed
@@ -139,7 +139,7 @@ def check(environment: Environment[Any], answer: Answer = unanswered) -> Report:
         except ConfigurationError:
             raise  # no promise is broken: the data or an option is not as it must be
         except RULE_FAULTS as error:
-            details = [f"stopped by {type(error).__name__}: {error}"]
+            details = [f"stopped by {told(error)}"]
         broken += [Broken(name, detail) for detail in details[:MAX_DETAILS]]
     if not hasattr(environment, "attempts"):
         not_checked.append("well-formed replies: it has no attempts(state, agent, generator)")
@@ -252,7 +252,7 @@ def garbage_is_an_outcome(subject: Subject) -> Iterator[str]:
             except UnansweredError:
                 raise
             except RULE_FAULTS as error:
-                yield f"{scene.agent}: {shortened(reply)} raises {type(error).__name__}: {error}"
+                yield f"{scene.agent}: {shortened(reply)} raises {told(error)}"
                 continue
             own = 0.0 if outcome is None else local_reward(outcome.local)
             if not math.isfinite(own):

@@ -29,7 +29,6 @@ from dataclasses import replace
 from random import Random
 from typing import ClassVar
 
-from cotrain.config.faults import ConfigurationError, Fault, show
 from cotrain.core.episode import Evidence, Message, Part, Request, Task
 from cotrain.environments.base import Environment, Judged, Outcome, Role, epoch_position
 from cotrain.environments.coding_attempts import authored_attempts, program_attempts
@@ -60,8 +59,9 @@ from cotrain.environments.coding_state import (
     state_in_words,
     with_program,
 )
-from cotrain.environments.data.coding import Problems, Sources, load_problems
+from cotrain.environments.data.coding import Sources, load_problems
 from cotrain.environments.data.coding_records import Problem
+from cotrain.environments.data.splits import Splits, problems_of
 from cotrain.environments.parsing import parse_code
 from cotrain.environments.requests import SANDBOXED
 
@@ -90,7 +90,7 @@ class Coding(Environment[State]):
         return (played,) if "tester" in played else tuple((name,) for name in played)
 
     @property
-    def problems(self) -> Problems:
+    def problems(self) -> Splits[Problem]:
         """The problems of each split, with what was left out of them."""
         options = self.options
         return load_problems(
@@ -103,13 +103,8 @@ class Coding(Environment[State]):
 
     def task(self, split: str, seed: int, index: int) -> Task:
         """A problem of this split; each comes once an epoch, in a seeded order."""
-        problems = self.problems.of(split)
-        if not problems:
-            served_by_test = split == "test" and self.options.test_data is not None
-            key = "test_data" if served_by_test else "data"
-            allowed = f"has no {split} problems ({self.problems})"
-            value = show(getattr(self.options, key))
-            raise ConfigurationError([Fault(f"environment.options.{key}", value, allowed)])
+        data, test_data = self.options.data, self.options.test_data
+        problems = problems_of(self.problems, split, data, test_data)
         problem = problems[epoch_position(len(problems), seed, index)]
         return Task(split, index, problem.digest, problem)
 

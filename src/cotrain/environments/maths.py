@@ -29,12 +29,12 @@ from dataclasses import replace
 from random import Random
 from typing import ClassVar
 
-from cotrain.config.faults import ConfigurationError, Fault, show
 from cotrain.core.episode import Evidence, Message, Part, Request, Task
 from cotrain.environments.base import Environment, Judged, Outcome, Role, epoch_position
-from cotrain.environments.data.maths import MathsProblems, load_maths, read_maths
+from cotrain.environments.data.maths import load_maths, read_maths
 from cotrain.environments.data.maths_records import Problem
 from cotrain.environments.data.procedural_maths import PREFIX, generated_task
+from cotrain.environments.data.splits import Splits, problems_of
 from cotrain.environments.graders.maths import final_answer, has_box
 from cotrain.environments.maths_attempts import program_attempts, text_attempts
 from cotrain.environments.maths_options import NAMES, TOOL_USER, MathsOptions, role
@@ -77,7 +77,7 @@ class Maths(Environment[State]):
         )
 
     @property
-    def problems(self) -> MathsProblems:
+    def problems(self) -> Splits[Problem]:
         """The problems that are read, by split, with what was left out of them."""
         return load_maths(self.options.data, self.options.test_data)
 
@@ -188,13 +188,7 @@ class Maths(Environment[State]):
         if data.startswith(PREFIX):
             assert test_data is not None
             return read_maths(test_data).problems
-        problems = self.problems.splits.of(split)
-        if not problems:
-            key = "test_data" if split == "test" and test_data is not None else "data"
-            allowed = f"has no {split} problems ({self.problems})"
-            value = show(getattr(self.options, key))
-            raise ConfigurationError([Fault(f"environment.options.{key}", value, allowed)])
-        return problems
+        return problems_of(self.problems, split, data, test_data)
 
     def _writes_program(self, agent: str) -> bool:
         return any(each.name == TOOL_USER and agent in each.agents for each in self.roles)

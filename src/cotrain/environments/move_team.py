@@ -7,13 +7,14 @@ single = "draft"   drafter, then answerer       one policy that proposes, then d
 only = ROLE        that role alone; its moves are played, also a proposer's
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-from cotrain.core.episode import Evidence, Part, Request
-from cotrain.environments.base import Role
+from cotrain.core.episode import Evidence, Message, Part, Request
+from cotrain.environments.base import Environment, Role
 from cotrain.environments.options import require, require_one_of
 from cotrain.environments.parsing import parse_moves, parse_printed_moves
 from cotrain.environments.printed import printed, tool_requests
@@ -246,3 +247,62 @@ def compact_view(
         closing_of_tool="",
         reply="<answer> {} </answer>",
     )
+
+
+class MoveTeam(Environment[State], Generic[State]):
+    """A game with moves, as the team plays it: a game adds its tasks, its rules and its rewards.
+
+    `options` are a `Variant`; `named_roles` and `views` are all that its fields can choose from.
+    """
+
+    named_roles: ClassVar[Mapping[str, Role]]
+    views: ClassVar[Mapping[str, View[Any]]]
+
+    def __init__(self, options: Any = None, prompts: Mapping[str, str] | None = None) -> None:
+        super().__init__(options, prompts)
+        variant: Variant = self.options
+        self.view = self.views[variant.view]
+        named = self.named_roles.items()
+        roles = {name: replace(role, prompt=self.view.prompt(role)) for name, role in named}
+        self.roles = tuple(roles[name] for name in played_roles(variant))
+        self.services = services_of(self.roles)
+        self._all_roles = tuple(roles.values())
+
+    @abstractmethod
+    def limit(self, state: State) -> int | None:
+        """How many moves the next reply may hold; None where there is no limit."""
+
+    @abstractmethod
+    def board(self, state: State) -> Sequence[str]:
+        """The lines that a tool's program finds on its standard input."""
+
+    @abstractmethod
+    def solution(self, state: State) -> tuple[str, ...]:
+        """A shortest list of moves that solves the task; empty where none is known."""
+
+    def all_roles(self) -> tuple[Role, ...]:
+        """The team's roles and those of the variants with one policy."""
+        return self._all_roles
+
+    def observe(self, state: State, agent: str) -> tuple[Message, ...]:
+        """The standing instruction and the current state; deciders also read the proposal."""
+        user = self.view.user(state, agent, self.limit(state))
+        return (Message("system", self.prompt(agent)), Message("user", user))
+
+    def evidence(self, state: State, agent: str, reply: str) -> tuple[Request, ...]:
+        """A tool's program is run with the board on its standard input."""
+        return requests_of(agent, reply, self.board(state))
+
+    def shortest_moves(self, state: State) -> tuple[str, ...]:
+        """A shortest solution, cut at the limit of a reply: what imitation teaches."""
+        return self.solution(state)[: self.limit(state)]
+
+    def reply_with(self, moves: Sequence[str]) -> str:
+        """A reply that says these moves, in the form that the view asks for."""
+        return self.view.reply.format(" ".join(moves))
+
+    def solve(self, state: State, agent: str) -> str | None:
+        """A reply that solves the task (a proposal: would), None where no single one can."""
+        solution = self.solution(state)
+        too_long = len(solution) > len(self.shortest_moves(state))
+        return None if too_long or not solution else self.view.say(agent, solution)

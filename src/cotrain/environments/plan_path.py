@@ -24,7 +24,7 @@ smallest distance reached so far, and n the number of moves given:
 share of its moves that lie on a shortest path: a walk to and fro then earns without end.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from random import Random
@@ -32,25 +32,23 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from cotrain.config.faults import ConfigurationError, Fault, show
-from cotrain.core.episode import Evidence, Message, Part, Request, Task
-from cotrain.environments.base import Environment, Outcome, Role
+from cotrain.core.episode import Evidence, Part, Task
+from cotrain.environments.base import Outcome
 from cotrain.environments.grid import Grid, Walk, draw_grid, shortest_path, walk
 from cotrain.environments.move_team import (
     PROGRAM,
     PROPOSERS,
     REPLY,
+    MoveTeam,
     attempts_of,
     parts_of,
-    played_roles,
     read_reply,
-    requests_of,
     require_variant,
-    services_of,
     team_roles,
 )
 from cotrain.environments.options import require, require_one_of
 from cotrain.environments.parsing import MOVES
-from cotrain.environments.plan_path_rewards import REWARDS
+from cotrain.environments.plan_path_rewards import REWARDS, Reward
 from cotrain.environments.plan_path_state import (
     VIEWS,
     Proposal,
@@ -122,27 +120,32 @@ class PlanPathOptions:
         require_one_of("reward", self.reward, REWARDS)
 
 
-class PlanPath(Environment[State]):
+class PlanPath(MoveTeam[State]):
     """Two roles lead an agent over a grid to the goal; the module says the rules and rewards."""
 
     name: ClassVar[str] = "plan_path"
     Options: ClassVar[type] = PlanPathOptions
     options: PlanPathOptions
 
-    def __init__(
-        self, options: PlanPathOptions | None = None, prompts: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(options, prompts)
-        self.reward = REWARDS[self.options.reward]
-        self.view = VIEWS[self.options.view]
-        roles = {name: replace(role, prompt=self.view.prompt(role)) for name, role in ROLES.items()}
-        self.roles = tuple(roles[name] for name in played_roles(self.options))
-        self.services = services_of(self.roles)
-        self._all_roles = tuple(roles.values())
+    named_roles = ROLES
+    views = VIEWS
 
-    def all_roles(self) -> tuple[Role, ...]:
-        """The team's roles and those of the variants with one policy."""
-        return self._all_roles
+    @property
+    def reward(self) -> Reward:
+        """The table of rewards that is played for."""
+        return REWARDS[self.options.reward]
+
+    def limit(self, state: State) -> int | None:
+        """How many moves a reply may hold."""
+        return self.options.max_moves
+
+    def board(self, state: State) -> Sequence[str]:
+        """The drawing of the grid."""
+        return grid_in_lines(state)
+
+    def solution(self, state: State) -> tuple[str, ...]:
+        """A shortest list of moves to the goal."""
+        return shortest_path(state.grid, state.position, state.distances)
 
     def task(self, split: str, seed: int, index: int) -> Task:
         """A grid whose start and goal are joined and `min_distance` apart or more."""
@@ -164,15 +167,6 @@ class PlanPath(Environment[State]):
         """The agent on the start cell; training and evaluation begin alike."""
         assert isinstance(task.data, Grid)
         return start_of(task.data)
-
-    def observe(self, state: State, agent: str) -> tuple[Message, ...]:
-        """The standing instruction and the current state; deciders also read the proposal."""
-        user = self.view.user(state, agent, self.options.max_moves)
-        return (Message("system", self.prompt(agent)), Message("user", user))
-
-    def evidence(self, state: State, agent: str, reply: str) -> tuple[Request, ...]:
-        """A tool's program is run with the drawing of the grid on its standard input."""
-        return requests_of(agent, reply, grid_in_lines(state))
 
     def act(
         self, state: State, agent: str, reply: str, evidence: Sequence[Evidence]
@@ -208,21 +202,6 @@ class PlanPath(Environment[State]):
             lines.append(proposal_in_words(state, self.options.max_moves))
         return "\n".join(lines)
 
-    def shortest_moves(self, state: State) -> tuple[str, ...]:
-        """A shortest list of moves to the goal, cut at `max_moves`: what imitation teaches."""
-        path = shortest_path(state.grid, state.position, state.distances)
-        return path[: self.options.max_moves]
-
-    def reply_with(self, moves: Sequence[str]) -> str:
-        """A reply that says these moves, in the form that the view asks for."""
-        return self.view.reply.format(" ".join(moves))
-
-    def solve(self, state: State, agent: str) -> str | None:
-        """A reply that solves the task (a proposal: would), None where no single one can."""
-        path = shortest_path(state.grid, state.position, state.distances)
-        too_long = len(path) > len(self.shortest_moves(state))
-        return None if too_long or not path else self.view.say(agent, path)
-
     def would_solve(self, agent: str, outcome: Outcome[State]) -> bool:
         """Whether this outcome solves the task, or proposes moves that would."""
         proposal = outcome.state.proposal
@@ -231,7 +210,7 @@ class PlanPath(Environment[State]):
 
     def attempts(self, state: State, agent: str, generator: Random) -> list[str]:
         """Well-formed replies of all worths: short and long, straight, to and fro, and random."""
-        path = shortest_path(state.grid, state.position, state.distances)
+        path = self.solution(state)
         lists = [list(moves) for n in (1, 2, 3) for moves in product(MOVES, repeat=n)]
         lists += [list(path[:n]) for n in range(1, len(path) + 1)]
         for move, back in zip(MOVES, ("Down", "Up", "Right", "Left"), strict=True):

@@ -17,6 +17,9 @@ from cotrain.environments.base import Environment, Outcome, Role
 
 ROLE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 
+MAX_INTEGER_BITS = 10_000
+"""Python writes whole numbers of a few thousand digits at most, so files hold no longer ones."""
+
 RULE_FAULTS = (Exception, SystemExit)
 """What a fault of the rules is. An author's `sys.exit` is one: it must not end the run as done."""
 
@@ -84,10 +87,11 @@ def name_faults(roles: Sequence[Role]) -> list[str]:
 
 
 def checked_task(value: object) -> Task:
-    """A task whose digest is text."""
+    """A task whose digest is text of one line."""
     if not isinstance(value, Task):
         raise _wrong("task", value, "", "a Task")
-    checked_text("task", value.digest, " as digest")
+    if not checked_text("task", value.digest, " as digest").isprintable():
+        raise _wrong("task", value.digest, " as digest", "printable text")
     return value
 
 
@@ -196,6 +200,8 @@ def check_json(place: str, value: object) -> None:
     Traceback (most recent call last):
     TypeError: the answer.hits is {1} (set); it must be JSON: text, numbers, tuples, mappings, None
     """
+    if isinstance(value, int) and value.bit_length() > MAX_INTEGER_BITS:
+        raise TypeError(f"{place} is a whole number of more than {MAX_INTEGER_BITS} bits")
     if value is None or isinstance(value, bool | int | float | str):
         return
     for name, item in _inside(place, value):

@@ -27,7 +27,7 @@ a turn so far, p' those left after a list, and h the boxes home after it:
 `reward = "paper"` counts boxes and pushes of the turn, whether they are new or not.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from random import Random
@@ -35,26 +35,24 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from cotrain.config.faults import ConfigurationError, Fault, show
-from cotrain.core.episode import Evidence, Message, Part, Request, Task
-from cotrain.environments.base import Environment, Outcome, Role
+from cotrain.core.episode import Evidence, Part, Task
+from cotrain.environments.base import Outcome
 from cotrain.environments.move_team import (
     PROGRAM,
     PROPOSERS,
     REPLY,
+    MoveTeam,
     attempts_of,
     parts_of,
-    played_roles,
     read_reply,
-    requests_of,
     require_variant,
-    services_of,
     team_roles,
 )
 from cotrain.environments.options import require, require_one_of
 from cotrain.environments.parsing import MOVES
 from cotrain.environments.procedural import NothingDrawnError, draw_task
-from cotrain.environments.sokoban_generator import draw_room
-from cotrain.environments.sokoban_rewards import REWARDS, Result, after, result_of
+from cotrain.environments.sokoban_generator import TakesMoves, TooLargeError, draw_room
+from cotrain.environments.sokoban_rewards import REWARDS, Result, Reward, after, result_of
 from cotrain.environments.sokoban_room import Played, Room, play
 from cotrain.environments.sokoban_search import SearchLimitError, shortest_solution
 from cotrain.environments.sokoban_state import (
@@ -134,41 +132,56 @@ class SokobanOptions:
         require_one_of("reward", self.reward, REWARDS)
 
 
-class Sokoban(Environment[State]):
+class Sokoban(MoveTeam[State]):
     """Two roles push boxes onto targets; the module says the rules and rewards."""
 
     name: ClassVar[str] = "sokoban"
     Options: ClassVar[type] = SokobanOptions
     options: SokobanOptions
 
-    def __init__(
-        self, options: SokobanOptions | None = None, prompts: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(options, prompts)
-        self.reward = REWARDS[self.options.reward]
-        self.view = VIEWS[self.options.view]
-        roles = {name: replace(role, prompt=self.view.prompt(role)) for name, role in ROLES.items()}
-        self.roles = tuple(roles[name] for name in played_roles(self.options))
-        self.services = services_of(self.roles)
-        self._all_roles = tuple(roles.values())
+    named_roles = ROLES
+    views = VIEWS
 
-    def all_roles(self) -> tuple[Role, ...]:
-        """The team's roles and those of the variants with one policy."""
-        return self._all_roles
+    @property
+    def reward(self) -> Reward:
+        """The table of rewards that is played for."""
+        return REWARDS[self.options.reward]
+
+    def limit(self, state: State) -> int | None:
+        """How many moves the next reply may hold."""
+        limits = [] if self.options.max_moves is None else [self.options.max_moves]
+        if self.options.max_episode_moves is not None:
+            limits.append(max(0, self.options.max_episode_moves - state.moves_played))
+        return min(limits, default=None)
+
+    def board(self, state: State) -> Sequence[str]:
+        """The board as it is drawn."""
+        return board_in_lines(state, state.position)
+
+    def solution(self, state: State) -> tuple[str, ...]:
+        """A shortest solution; empty where there is none, or none within `MAX_POSITIONS`."""
+        try:
+            found = shortest_solution(state.room, state.pushes, state.position, MAX_POSITIONS)
+        except SearchLimitError:
+            return ()
+        return found or ()
 
     def task(self, split: str, seed: int, index: int) -> Task:
         """A room whose shortest solution, found by search, has `min_moves` moves or more."""
         options = self.options
 
         def draw(generator: Random) -> Room | None:
-            return draw_room(
-                options.size, options.boxes, options.walls, options.min_moves, generator
-            )
+            return draw_room(options.size, options.boxes, options.walls, generator)
 
+        given = f"size = {options.size}, boxes = {options.boxes} and walls = {options.walls}"
         try:
-            return draw_task(self.name, split, seed, index, draw)
+            fits = TakesMoves(options.min_moves)
+            return draw_task(self.name, split, seed, index, draw, fits)
+        except TooLargeError as error:
+            allowed = f"{error} with {given}: lower it, boxes or min_moves"
+            fault = Fault("environment.options.size", show(options.size), allowed)
+            raise ConfigurationError([fault]) from error
         except NothingDrawnError as error:
-            given = f"size = {options.size}, boxes = {options.boxes} and walls = {options.walls}"
             allowed = f"{error} with {given}: lower it or walls, or raise size or boxes"
             fault = Fault("environment.options.min_moves", show(options.min_moves), allowed)
             raise ConfigurationError([fault]) from error
@@ -177,15 +190,6 @@ class Sokoban(Environment[State]):
         """Player and boxes as drawn; training and evaluation begin alike."""
         assert isinstance(task.data, Room)
         return start_of(task.data)
-
-    def observe(self, state: State, agent: str) -> tuple[Message, ...]:
-        """The standing instruction and the current state; deciders also read the proposal."""
-        user = self.view.user(state, agent, self._limit(state))
-        return (Message("system", self.prompt(agent)), Message("user", user))
-
-    def evidence(self, state: State, agent: str, reply: str) -> tuple[Request, ...]:
-        """A tool's program is run with the board on its standard input."""
-        return requests_of(agent, reply, board_in_lines(state, state.position))
 
     def act(
         self, state: State, agent: str, reply: str, evidence: Sequence[Evidence]
@@ -203,7 +207,7 @@ class Sokoban(Environment[State]):
             proposal = Proposal(said.moves, played)
             return Outcome(replace(state, proposal=proposal, fault=""), team, parts)
         ended = after(state, result)
-        return Outcome(ended, team, parts, done=ended.solved or self._limit(ended) == 0)
+        return Outcome(ended, team, parts, done=ended.solved or self.limit(ended) == 0)
 
     def success(self, state: State) -> bool:
         """All boxes stand on targets."""
@@ -215,25 +219,8 @@ class Sokoban(Environment[State]):
         counts = f"moves {state.moves_played}, boxes home at best {state.best_home}"
         lines.append(f"pushes at best {state.best_pushes}, first {state.first_pushes}, {counts}")
         if state.proposal is not None:
-            lines.append(proposal_in_words(state, self._limit(state)))
+            lines.append(proposal_in_words(state, self.limit(state)))
         return "\n".join(lines)
-
-    def shortest_moves(self, state: State) -> tuple[str, ...]:
-        """A shortest solution, cut at the limit of a reply: what imitation teaches.
-
-        Empty where there is none, or the search has not found it within `MAX_POSITIONS`.
-        """
-        return self._solution(state)[: self._limit(state)]
-
-    def reply_with(self, moves: Sequence[str]) -> str:
-        """A reply that says these moves, in the form that the view asks for."""
-        return self.view.reply.format(" ".join(moves))
-
-    def solve(self, state: State, agent: str) -> str | None:
-        """A reply that solves the task (a proposal: would), None where no single one can."""
-        solution = self._solution(state)
-        too_long = len(solution) > len(self.shortest_moves(state))
-        return None if too_long or not solution else self.view.say(agent, solution)
 
     def would_solve(self, agent: str, outcome: Outcome[State]) -> bool:
         """Whether this outcome solves the task, or proposes moves that would."""
@@ -245,7 +232,7 @@ class Sokoban(Environment[State]):
 
     def attempts(self, state: State, agent: str, generator: Random) -> list[str]:
         """Well-formed replies of all worths: short and long, to and fro, blocked, and random."""
-        solution = self._solution(state)
+        solution = self.solution(state)
         lists = [list(moves) for n in (1, 2) for moves in product(MOVES, repeat=n)]
         lists += [list(solution[:n]) for n in range(1, len(solution) + 1)]
         for move, back in zip(MOVES, ("Down", "Up", "Right", "Left"), strict=True):
@@ -260,26 +247,12 @@ class Sokoban(Environment[State]):
         own = self.reward.of_proposal if proposes else self.reward.of_plan
         return own(state, result)
 
-    def _limit(self, state: State) -> int | None:
-        """How many moves the next reply may hold."""
-        limits = [] if self.options.max_moves is None else [self.options.max_moves]
-        if self.options.max_episode_moves is not None:
-            limits.append(max(0, self.options.max_episode_moves - state.moves_played))
-        return min(limits, default=None)
-
     def _play(self, state: State, moves: Sequence[str]) -> Played:
-        limit = self._limit(state)
+        limit = self.limit(state)
         played = play(state.room, state.position, moves[:limit])
         if limit is None or len(moves) <= limit or played.blocked:
             return played
         return replace(played, blocked=limit + 1)
-
-    def _solution(self, state: State) -> tuple[str, ...]:
-        try:
-            found = shortest_solution(state.room, state.pushes, state.position, MAX_POSITIONS)
-        except SearchLimitError:
-            return ()
-        return found or ()
 
 
 def _unearned(agent: str) -> tuple[Part, ...]:

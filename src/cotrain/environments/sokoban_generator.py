@@ -1,23 +1,29 @@
 """Draws Sokoban rooms: boxes are pulled from their targets, and a search proves the way back."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
+from cotrain.environments.procedural import NothingDrawnError
 from cotrain.environments.sokoban_room import Room, cells_of, reach, set_cells
 from cotrain.environments.sokoban_search import SearchLimitError, pushes_in, shortest_solution
 
 PULLS_A_BOX = 12
 MAX_POSITIONS = 20_000
 """Rooms that take a longer search are drawn anew."""
+MAX_GIVEN_UP = 50
+"""So many searches may be longer for one task: more take a minute and more."""
 
 
-def draw_room(
-    size: int, num_boxes: int, walls: float, min_moves: int, generator: Random
-) -> Room | None:
-    """One try at a room of `size` x `size` cells, its outer wall included, that can be solved.
+class TooLargeError(NothingDrawnError):
+    """Nearly all rooms take too long a search."""
+
+
+def draw_room(size: int, num_boxes: int, walls: float, generator: Random) -> Room | None:
+    """One try at a room of `size` x `size` cells, its outer wall included.
 
     Each inner cell is a wall with probability `walls`; floor that cannot be reached is filled up.
-    Returns None where a shortest solution has fewer than `min_moves` moves, or is not found.
+    Returns None where the boxes have no space.
     """
     bits = [bit for bit in _inner_bits(size) if generator.random() >= walls]
     if len(bits) < 2 * num_boxes + 1:
@@ -33,8 +39,32 @@ def draw_room(
     for _ in range(PULLS_A_BOX * num_boxes):
         player, boxes = _pull(floor, player, boxes, width, generator)
     player = generator.choice(list(set_cells(reach(floor & ~boxes, player, width))))
-    room = Room(size, size, floor, goals, player, boxes)
-    return room if _takes(room, min_moves) else None
+    return Room(size, size, floor, goals, player, boxes)
+
+
+@dataclass
+class TakesMoves:
+    """Tells of one room after the other whether no fewer than `min_moves` moves solve it.
+
+    A room whose solution is not found counts as one that does not fit; raises TooLargeError after
+    `MAX_GIVEN_UP` of them.
+    """
+
+    min_moves: int
+    given_up: int = 0
+
+    def __call__(self, room: Room) -> bool:
+        """Whether the room is solved by this many moves or more, and not by fewer."""
+        try:
+            solution = shortest_solution(room, pushes_in(room), room.opening, MAX_POSITIONS)
+        except SearchLimitError:
+            self.given_up += 1
+            if self.given_up == MAX_GIVEN_UP:
+                raise TooLargeError(
+                    f"sokoban: {MAX_GIVEN_UP} rooms took a search of {MAX_POSITIONS} positions"
+                ) from None
+            return False
+        return solution is not None and len(solution) >= self.min_moves
 
 
 def _pull(floor: int, player: int, boxes: int, width: int, generator: Random) -> tuple[int, int]:
@@ -51,16 +81,6 @@ def _pull(floor: int, player: int, boxes: int, width: int, generator: Random) ->
         return player, boxes
     box, offset = generator.choice(pulls)
     return box + 2 * offset, boxes ^ (1 << box | 1 << box + offset)
-
-
-def _takes(room: Room, min_moves: int) -> bool:
-    """Whether the room is solved by this many moves or more, and not by fewer."""
-    pushes = pushes_in(room)
-    try:
-        solution = shortest_solution(room, pushes, room.opening, MAX_POSITIONS)
-    except SearchLimitError:
-        return False
-    return solution is not None and len(solution) >= min_moves
 
 
 @lru_cache

@@ -14,10 +14,10 @@ class UpdateReport:
 
     `version` is the policy's version after the update; `skipped` says that none of its
     `optimizer_steps` was taken, `non_finite` that one was refused because its loss or gradient was
-    NaN or infinite. `loss` and `grad_norm` are means over the optimiser steps taken. `kl` is the mean divergence
-    from the reference over the trained tokens, None without a reference. `loss_shares` says how
-    much of the update is each role's own: `|token weight x advantage|` over its trained tokens, as
-    a share of that of all roles.
+    NaN or infinite. `loss` and `grad_norm` are means over the optimiser steps taken. `kl` is the
+    mean divergence from the reference over the trained tokens, None without a reference.
+    `loss_shares` says how much of the update is each role's own: `|token weight x advantage|` over
+    its trained tokens, as a share of that of all roles.
     """
 
     version: int

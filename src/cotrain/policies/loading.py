@@ -54,8 +54,8 @@ class ModelUnreachableError(ModelNotFoundError):
 def embedded_folder(name: str) -> Path | None:
     """The folder of an embedded model, or None for any other name.
 
-    `tiny` is the start of training on Plan-Path, `tiny/sudoku` that on Sudoku; the other `tiny/NAME`
-    are baselines.
+    `tiny` is the start of training on Plan-Path, `tiny/sudoku` that on Sudoku; the other
+    `tiny/NAME` are baselines.
 
     >>> embedded_folder("Qwen/Qwen3-1.7B") is None
     True

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from cotrain.config.faults import told
 from cotrain.core.episode import Finish, Message, Reply
 from cotrain.policies.base import SampleRequest
 
@@ -55,7 +56,7 @@ class ScriptedPolicy:
         try:
             return _reply(self._script(messages, random.Random(seed)), limit)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a failed call is a reply's status
-            return Reply("", (), (), Finish.ERROR, f"the script: {type(error).__name__}: {error}")
+            return Reply("", (), (), Finish.ERROR, f"the script: {told(error)}")
 
 
 def load_script(path: Path) -> Script:
@@ -72,7 +73,7 @@ def load_script(path: Path) -> Script:
     try:
         script: Any = runpy.run_path(str(path)).get("reply")
     except (Exception, SystemExit) as error:
-        raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
+        raise ValueError(f"{path} cannot be run: {told(error)}") from error
     if not callable(script):
         raise ValueError(f"{path} defines no function reply(messages, generator) -> str")
     return cast("Script", script)

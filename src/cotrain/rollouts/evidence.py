@@ -9,6 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
+from cotrain.config.faults import told
 from cotrain.core.episode import CandidateStatus, Evidence, Json, Request
 from cotrain.environments.base import ServiceLostError, UndecidedError
 from cotrain.environments.returned import check_json
@@ -34,8 +35,7 @@ def tried(handler: Handler, request: Request) -> Evidence:
     except UndecidedError as error:
         return Evidence(request, None, CandidateStatus.UNKNOWN, f"undecided: {error}")
     except BaseException as error:  # noqa: BLE001 - SystemExit too becomes a status
-        message = f"{type(error).__name__}: {error}"
-        return Evidence(request, None, CandidateStatus.ERROR, message)
+        return Evidence(request, None, CandidateStatus.ERROR, told(error))
     return Evidence(request, answer)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from cotrain.config.faults import told
 from cotrain.core.episode import CandidateStatus, EpisodeStatus
 from cotrain.environments.base import Environment, ServiceLostError
 from cotrain.environments.returned import RULE_FAULTS
@@ -84,4 +85,4 @@ def answered(environment: Environment[Any], call: Call[Value]) -> Value | Failur
     except ServiceLostError:
         raise
     except RULE_FAULTS as error:
-        return Failure(CandidateStatus.ERROR, f"{type(error).__name__}: {error}")
+        return Failure(CandidateStatus.ERROR, told(error))

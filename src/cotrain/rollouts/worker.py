@@ -12,13 +12,18 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from typing import Any, BinaryIO, cast
 
+from cotrain.config.faults import told
 from cotrain.core.episode import CandidateStatus, Evidence, Request
 from cotrain.environments.base import Environment, ServiceLostError
 from cotrain.environments.registry import make_environment
 from cotrain.environments.returned import RULE_FAULTS
+from cotrain.environments.sandbox.inside import kernel
+from cotrain.environments.sandbox.processes import kill_below
 from cotrain.rollouts.channel import framed, messages_from
 from cotrain.rollouts.evidence import tried
 from cotrain.rollouts.referee import Call, Failure, answered
@@ -100,6 +105,8 @@ def _parts(value: object) -> Iterator[object]:
 
 def main() -> None:
     """Answers calls until the input ends."""
+    with suppress(OSError, AttributeError):  # Linux alone has it
+        kernel.adopt_orphans()
     reads, writes = _private_pipes()
     messages = _read_ahead(reads)
     environment = _made(messages.get(), writes)
@@ -113,10 +120,19 @@ def main() -> None:
 def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
     """The pipes to the parent, taken away from standard input and output."""
     reads, writes = os.dup(0), os.dup(1)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
     os.dup2(2, 1)
+    # A rule that forks returns in both processes, and a call has one answer.
+    os.register_at_fork(after_in_child=partial(_silence, nothing, reads, writes))
     sys.stdout = sys.stderr
     return os.fdopen(reads, "rb"), os.fdopen(writes, "wb")
+
+
+def _silence(nothing: int, *pipes: int) -> None:
+    """Takes the pipes to the parent from this process."""
+    for pipe in pipes:
+        os.dup2(nothing, pipe)
 
 
 def _read_ahead(file: BinaryIO) -> "queue.SimpleQueue[bytes | None]":
@@ -128,6 +144,7 @@ def _read_ahead(file: BinaryIO) -> "queue.SimpleQueue[bytes | None]":
             messages.put(message)
         messages.put(None)
         time.sleep(LEAVING_SECONDS)
+        kill_below(os.getpid())
         os.killpg(0, signal.SIGKILL)
 
     threading.Thread(target=read, daemon=True).start()
@@ -142,7 +159,7 @@ def _made(message: bytes | None, writes: BinaryIO) -> Environment[Any] | None:
     try:
         environment = pickle.loads(message).make()
     except RULE_FAULTS as error:
-        failed = f"{type(error).__name__}: {error}"
+        failed = told(error)
     writes.write(framed(failed.encode(errors="replace")))
     writes.flush()
     return environment
@@ -155,5 +172,5 @@ def _answer(environment: Environment[Any], message: bytes) -> bytes:
         return packed(f"{call.rule.__name__} returned", answer)
     except ServiceLostError as error:
         return pickle.dumps(Lost(str(error)))
-    except RULE_FAULTS as error:
-        return pickle.dumps(Failure(CandidateStatus.ERROR, f"{type(error).__name__}: {error}"))
+    except BaseException as error:  # noqa: BLE001 - no key reaches a worker: a rule has raised it
+        return pickle.dumps(Failure(CandidateStatus.ERROR, told(error)))

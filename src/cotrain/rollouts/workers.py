@@ -17,9 +17,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from cotrain.config.faults import told
 from cotrain.core.episode import CandidateStatus, Evidence, Request
 from cotrain.environments.base import Environment, ServiceLostError
 from cotrain.environments.returned import RULE_FAULTS
+from cotrain.environments.sandbox.processes import kill_below
 from cotrain.rollouts.channel import Channel, GoneError, LateError
 from cotrain.rollouts.evidence import said_late
 from cotrain.rollouts.referee import Call, Failure
@@ -30,7 +32,7 @@ START_SECONDS = 600.0
 
 
 class Worker:
-    """One running process. It leads a session of its own, so that what it starts ends with it."""
+    """One running process. What it starts ends with it, in its session or in another."""
 
     def __init__(self, recipe: Recipe) -> None:
         self._process = _started()
@@ -67,8 +69,9 @@ class Worker:
         return self._channel.is_quiet()
 
     def kill(self) -> int:
-        """Kills it with all that it started in its session; its exit code, or minus the signal."""
+        """Kills it with all that it started; its exit code, or minus the signal."""
         if self._process.returncode is None:
+            kill_below(self._process.pid)
             # The group lasts until its leader is waited for, so no other group can be hit.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -154,7 +157,7 @@ def _unpacked(rule: str, message: bytes) -> Any:
     try:
         answer = pickle.loads(message)
     except RULE_FAULTS as error:
-        said = f"{rule}: its answer cannot be read: {type(error).__name__}: {error}"
+        said = f"{rule}: its answer cannot be read: {told(error)}"
         return Failure(CandidateStatus.ERROR, said)
     if isinstance(answer, Lost):
         raise ServiceLostError(answer.message)

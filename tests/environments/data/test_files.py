@@ -43,6 +43,42 @@ def test_a_folder_without_such_files_is_refused(tmp_path: Path) -> None:
         find_files(str(tmp_path), ["test-*.parquet"])
 
 
+@pytest.mark.parametrize("source", ["x" * 5000, "~nobody-is-called-this/x", "a\0b"])
+def test_a_place_that_no_system_has_is_one_line_with_the_key(source: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^environment\.options\.data = ") as caught:
+        find_files(source, ["*.jsonl"])
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pyarrow.array([1_234_567_891], pyarrow.timestamp("ns")),
+        pyarrow.array([1_234_567_891], pyarrow.duration("ns")),
+        pyarrow.array([2**62], pyarrow.timestamp("us")),
+        pyarrow.array([2**40], pyarrow.timestamp("us", tz="Nowhere/Land")),
+    ],
+    ids=str,
+)
+def test_a_value_that_python_has_no_form_for_is_told_with_the_file_and_its_lines(
+    tmp_path: Path, column: pyarrow.Array
+) -> None:
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"prompt": ["Add."], "when": column}), path)
+    with pytest.raises(ConfigurationError, match="lines 1 to 1 hold a value that cannot be read"):
+        list(read_rows([path]))
+
+
+@pytest.mark.parametrize("half", ["\\ud800", "\\uDFFF", "a\\ud83d b"])
+def test_half_a_character_is_refused_and_a_pair_is_one_character(tmp_path: Path, half: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"prompt": "\\ud83d\\ude00"}\n{"prompt": "' + half + '"}\n')
+    rows = read_rows([path])
+    assert next(rows).text("prompt") == "\U0001f600"
+    with pytest.raises(ConfigurationError, match="line 2 is no JSON: it holds half a character"):
+        next(rows)
+
+
 def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tasks.csv").write_text("a,b")
     with pytest.raises(ConfigurationError, match=r"must end in \.jsonl"):

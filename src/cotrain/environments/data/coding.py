@@ -8,14 +8,13 @@ A problem whose text also occurs among the training problems is no test: it is l
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
-from cotrain.environments.base import split_of
 from cotrain.environments.data.coding_contests import (
     UnusableError,
     apps_problem,
@@ -25,6 +24,7 @@ from cotrain.environments.data.coding_contests import (
 from cotrain.environments.data.coding_functions import humaneval_problem, mbpp_problem
 from cotrain.environments.data.coding_records import Problem, problem_of
 from cotrain.environments.data.files import Row, find_files, read_rows
+from cotrain.environments.data.splits import Splits, split_problems
 
 NONE = "none"
 """The source of training problems where none are wanted: an evaluation of whole test sets."""
@@ -81,52 +81,16 @@ class Sources:
     last_date: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Problems:
-    """The problems of each split, in the order of the source.
-
-    `num_dropped` problems were left out of validation and test, since training has them too;
-    `left_out` says how many published problems cannot be used, by reason.
-    """
-
-    train: tuple[Problem, ...]
-    validation: tuple[Problem, ...]
-    test: tuple[Problem, ...]
-    num_dropped: int = 0
-    left_out: tuple[tuple[str, int], ...] = ()
-
-    def of(self, split: str) -> tuple[Problem, ...]:
-        """The problems of a split."""
-        return {"train": self.train, "validation": self.validation, "test": self.test}[split]
-
-    def __str__(self) -> str:
-        words = f"{len(self.train)} train, {len(self.validation)} validation, {len(self.test)} test"
-        words += f"; {self.num_dropped} left out that training has too"
-        return words + "".join(f"; {count} left out: {reason}" for reason, count in self.left_out)
-
-
 @lru_cache(maxsize=4)
-def load_problems(sources: Sources) -> Problems:
+def load_problems(sources: Sources) -> Splits[Problem]:
     """Reads the problems. Raises ConfigurationError for what cannot be read, with file and line.
 
-    A source without training problems of its own is split by the hash of its text: eight parts of
-    ten for training, one each for validation and test. One that has them, and no validation, gives
-    a tenth of them to validation.
+    `splits.py` says which problem serves which split.
     """
     left_out: Counter[str] = Counter()
     problems = [] if sources.data == NONE else _read(sources.data, sources, left_out)
-    if sources.test_data is None:
-        problems = _with_splits(problems, _three_ways)
-        test = _of(problems, "test")
-    else:
-        problems = _with_splits(problems, _two_ways)
-        test = _tests_of(_read(sources.test_data, sources, left_out))
-    train, validation = _of(problems, "train"), _of(problems, "validation")
-    kept_validation = _unseen(validation, train)
-    kept = _unseen(test, [*train, *validation])
-    dropped = len(validation) - len(kept_validation) + len(test) - len(kept)
-    counts = tuple(sorted(left_out.items()))
-    return Problems(tuple(train), tuple(kept_validation), tuple(kept), dropped, counts)
+    tests = None if sources.test_data is None else _read(sources.test_data, sources, left_out)
+    return split_problems(problems, tests, tuple(left_out.items()))
 
 
 def _read(source: str, sources: Sources, left_out: Counter[str]) -> list[Problem]:
@@ -162,34 +126,3 @@ def _is_in_window(problem: Problem, sources: Sources) -> bool:
         return True
     first, last = sources.first_date or "", sources.last_date or "9999"
     return first <= problem.date <= last
-
-
-def _with_splits(problems: list[Problem], hashed: Callable[[Problem], str]) -> list[Problem]:
-    """The problems with a split each: the published one, or else that of the hash."""
-    published = {problem.split for problem in problems}
-    if "train" not in published:
-        return [replace(one, split=hashed(one)) for one in problems]
-    if "validation" in published:
-        return [replace(one, split=one.split or hashed(one)) for one in problems]
-    return [one if one.split == "test" else replace(one, split=_two_ways(one)) for one in problems]
-
-
-def _three_ways(problem: Problem) -> str:
-    return split_of(problem.text_digest)
-
-
-def _two_ways(problem: Problem) -> str:
-    return "validation" if split_of(problem.text_digest) == "validation" else "train"
-
-
-def _of(problems: Iterable[Problem], split: str) -> list[Problem]:
-    return [problem for problem in problems if problem.split == split]
-
-
-def _tests_of(problems: list[Problem]) -> list[Problem]:
-    return [replace(one, split="test") for one in _of(problems, "test") or problems]
-
-
-def _unseen(problems: Iterable[Problem], seen: Iterable[Problem]) -> list[Problem]:
-    texts = {problem.text_digest for problem in seen}
-    return [problem for problem in problems if problem.text_digest not in texts]

@@ -1,11 +1,17 @@
 """The published forms of contest problems: APPS, CodeContests and LiveCodeBench."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from cotrain.environments.data.coding_records import Case, Problem, call_cases, stdin_cases
-from cotrain.environments.data.files import Row
+from cotrain.config.faults import show
+from cotrain.environments.data.coding_records import (
+    Case,
+    Problem,
+    call_cases,
+    names_function,
+    stdin_cases,
+)
+from cotrain.environments.data.files import Row, json_value
 from cotrain.environments.data.pickled_text import UnreadableTextError, text_of_pickle
 
 MAX_MUTANTS = 4
@@ -43,7 +49,7 @@ def apps_problem(row: Row) -> Problem:
     solutions = _json(row.optional_text("solutions"))
     starter = row.optional_text("starter_code")
     return Problem(
-        id=f"apps/{row.values.get('problem_id', row.line)}",
+        id=f"apps/{row.identity('problem_id')}",
         prompt=_with_starter(row.text("question"), starter),
         function=function,
         golden=golden,
@@ -102,14 +108,18 @@ def _json(text: str) -> Any:
     if not text.strip():
         return None
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return json_value(text)
+    except ValueError as error:
         raise UnusableError("unreadable tests") from error
 
 
-def _cases(inputs: Any, outputs: Any, function: str) -> tuple[Case, ...]:
+def _cases(inputs: Any, outputs: Any, function: object) -> tuple[Case, ...]:
+    """The tests; with a `function` they are calls of it, and it must be a name."""
     if not inputs or not outputs:
         raise UnusableError("no tests")
+    both_are_lists = isinstance(inputs, list) and isinstance(outputs, list)
+    if not both_are_lists or (function and not names_function(function)):
+        raise UnusableError("unreadable tests")
     build = call_cases if function else stdin_cases
     try:
         return build(inputs, outputs)
@@ -129,9 +139,15 @@ def _test_lists(row: Row, name: str) -> tuple[Case, ...]:
 
 
 def _python_programs(row: Row, name: str) -> list[str]:
-    programs = cast("Mapping[str, Any]", row.values.get(name) or {})
-    pairs = zip(programs.get("language") or (), programs.get("solution") or (), strict=False)
-    return [source for language, source in pairs if language == PYTHON_3]
+    allowed = "it must hold lists called language and solution"
+    if row.values.get(name) is None:
+        return []
+    programs = cast("Mapping[str, Any]", row.get(name, Mapping, allowed))
+    languages, sources = programs.get("language") or [], programs.get("solution") or []
+    if not isinstance(languages, list) or not isinstance(sources, list):
+        raise row.fault(name, f"is {show(programs)}", allowed)
+    pairs = zip(cast("list[Any]", languages), cast("list[Any]", sources), strict=False)
+    return [text for number, text in pairs if number == PYTHON_3 and isinstance(text, str)]
 
 
 def _private_tests(text: str) -> Any:

@@ -17,10 +17,10 @@ import json
 import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from cotrain.environments.base import SPLITS
-from cotrain.environments.data.files import Row
+from cotrain.environments.data.files import Row, json_value
 from cotrain.environments.graders.outputs import arguments_of, expected_values
 
 TESTS = (
@@ -92,14 +92,13 @@ def problem_of(row: Row) -> Problem:
 
     Raises ConfigurationError with file, line and field: what is missing, of another type, or empty.
     """
-    identity = row.values.get("id", f"{row.file.stem} {row.line}")
     split = row.optional_text("split")
     if split and split not in SPLITS:
         raise row.fault("split", f'is "{split}"', f"it must be {', '.join(SPLITS)}")
     function, golden, checks, preamble = _tests(row, _decoded(row, "tests"))
     public = _decoded(row, "public_tests") if row.values.get("public_tests") is not None else []
     return Problem(
-        id=str(identity),
+        id=row.identity("id"),
         prompt=row.text("prompt"),
         function=function,
         golden=golden,
@@ -131,7 +130,7 @@ def call_cases(inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[Case, ...
     """Tests of a function. A list of arguments is spread once; a text holds one argument a line.
 
     The expected value of a text is JSON text; of a list it is the value itself. Raises ValueError
-    for what has no such form.
+    for what has no such form, TypeError for a value that JSON has no form for.
 
     >>> call_cases([[[1, 2], 3]], [True])
     (Case(input='[[1, 2], 3]', output='true', also=()),)
@@ -182,8 +181,8 @@ def _decoded(row: Row, name: str) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
-    except (ValueError, RecursionError) as error:
+        return json_value(value)
+    except ValueError as error:
         raise row.fault(name, f"is no JSON ({error})", TESTS) from error
 
 
@@ -196,13 +195,13 @@ def _tests(row: Row, tests: Any) -> tuple[str, tuple[Case, ...], tuple[str, ...]
         return "", cases, (), ""
     form = cast("dict[str, Any]", tests) if isinstance(tests, dict) else {}
     function = form.get("fn_name")
-    if not isinstance(function, str) or not _names_function(function):
+    if not names_function(function):
         raise row.fault("tests", "has no fn_name that names a function", TESTS)
     if form.get("check"):
         return function, (), _checks(row, form["check"]), _preamble(row, form)
     try:
         cases = call_cases(_list(form, "inputs"), _list(form, "outputs"))
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise row.fault("tests", f"cannot be read ({error})", TESTS) from error
     if not cases:
         raise row.fault("tests", "is empty", TESTS)
@@ -226,8 +225,13 @@ def _checks(row: Row, check: Any) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _names_function(text: str) -> bool:
-    return text.isidentifier() and not keyword.iskeyword(text)
+def names_function(name: object) -> TypeGuard[str]:
+    """Whether a function can be called this.
+
+    >>> names_function("rotate"), names_function("if"), names_function("f()"), names_function(5)
+    (True, False, False, False)
+    """
+    return isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
 
 
 def _functions(row: Row, source: str) -> set[str]:
@@ -256,7 +260,7 @@ def _cases(row: Row, name: str, tests: Any, function: str) -> tuple[Case, ...]:
     build = call_cases if function else stdin_cases
     try:
         return build([test["input"] for test in given], [test["output"] for test in given])
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise row.fault(name, f"cannot be read ({error})", PUBLIC_TESTS) from error
 
 

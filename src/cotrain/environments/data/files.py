@@ -5,6 +5,7 @@ Every row knows the file and the line that it came from, so that a fault names f
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from cotrain.config.faults import ConfigurationError, Fault, show
 
 KEY = "environment.options.data"
 SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".parquet")
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape that is one of a pair, or half a character: then nothing can be given that text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,15 @@ line 3, field prompt is 5: it must be a text
         """The field as a text; empty where it is missing or null."""
         return "" if self.values.get(name) is None else self.get(name, str, "it must be a text")
 
+    def identity(self, name: str) -> str:
+        """What the record calls itself in this field; file and line where it does not.
+
+        >>> Row(Path("tasks.jsonl"), 3, {"id": None}).identity("id")
+        'tasks 3'
+        """
+        own = self.values.get(name)
+        return f"{self.file.stem} {self.line}" if own is None else str(own)
+
     def fault(self, name: str, found: str, allowed: str) -> ConfigurationError:
         """The error that names the file, the line and the field."""
         text = f"line {self.line}, field {name} {found}: {allowed}"
@@ -66,12 +78,16 @@ def find_files(source: str, patterns: Sequence[str]) -> list[Path]:
     certain one is meant); `patterns` choose files of a folder or data set (`data/test-*.parquet`).
     Raises ConfigurationError where there is nothing.
     """
-    path = Path(source).expanduser()
-    if path.is_file():
+    try:
+        path = Path(source).expanduser()
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise _fault(source, f"must be a file, a folder or a data set: {error}") from error
+    if is_file:
         if not path.name.endswith(SUFFIXES):
             raise _fault(source, f"must end in {', '.join(SUFFIXES)}")
         return [path]
-    folder = path if path.is_dir() else _downloaded(source, patterns)
+    folder = path if is_folder else _downloaded(source, patterns)
     found = sorted({file for pattern in patterns for file in folder.glob(pattern)})
     if not found:
         raise _fault(source, f"has none of the files {', '.join(patterns)}")
@@ -91,6 +107,28 @@ def read_rows(files: Iterable[Path]) -> Iterator[Row]:
             raise _fault(str(file), f"must be a readable file: {error}") from error
         except UnicodeDecodeError as error:
             raise _fault(str(file), f"must be text in UTF-8: {error}") from error
+
+
+def json_value(text: str) -> object:
+    """The value of JSON text. Raises ValueError for what is no JSON, or no text in UTF-8.
+
+    >>> json_value('["\\\\u00e9"]')
+    ['é']
+    >>> json_value('["\\\\ud800"]')
+    Traceback (most recent call last):
+    ValueError: it holds half a character, \\ud800
+    """
+    try:
+        value: object = json.loads(text)
+    except RecursionError as error:
+        raise ValueError(str(error)) from error
+    if _HALF.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = ascii(error.object[error.start])[1:-1]
+            raise ValueError(f"it holds half a character, {half}") from error
+    return value
 
 
 def _read_json(file: Path) -> Iterator[Row]:
@@ -118,19 +156,35 @@ def _read_parquet(file: Path) -> Iterator[Row]:
     except ImportError as error:
         needed = 'needs pyarrow: pip install "cotrain[data]"'
         raise _fault(str(file), needed) from error
+    arrow = import_module("pyarrow")
     try:
         with parquet.ParquetFile(file) as opened:
-            batches = opened.iter_batches()
-            rows = (values for batch in batches for values in batch.to_pylist())
-            yield from (Row(file, line, values) for line, values in enumerate(rows, 1))
-    except import_module("pyarrow").ArrowException as error:
+            line = 0
+            for batch in opened.iter_batches():
+                for values in _values_of(file, batch, line):
+                    line += 1
+                    yield Row(file, line, values)
+    except arrow.ArrowException as error:
         raise _fault(str(file), f"must be a Parquet file: {error}") from error
+
+
+def _values_of(file: Path, batch: Any, before: int) -> list[dict[str, Any]]:
+    """The rows of a batch, of which `before` rows of the file come before.
+
+    A date that Python has no form for is raised as one of several types, by pyarrow's own version.
+    """
+    try:
+        return batch.to_pylist()
+    except (ValueError, ArithmeticError, LookupError) as error:
+        said = " ".join(str(error).split())
+        rows = f"lines {before + 1} to {before + batch.num_rows}"
+        raise _fault(str(file), f"{rows} hold a value that cannot be read: {said}") from error
 
 
 def _parsed(file: Path, line: int, text: str) -> object:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return json_value(text)
+    except ValueError as error:
         raise _fault(str(file), f"line {line} is no JSON: {error}") from error
 
 

@@ -10,11 +10,13 @@ set, it is left out and counted.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
+from cotrain.config.faults import MAX_SHOWN
 from cotrain.environments.data.files import Row, find_files, read_rows
 from cotrain.environments.data.maths_records import (
     Problem,
@@ -68,28 +70,17 @@ class Read:
     """The problems of one source; `left_out` says how many cannot be used, by reason."""
 
     problems: tuple[Problem, ...]
-    left_out: tuple[tuple[str, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MathsProblems:
-    """The problems of each split, and what published sets hold that cannot be used."""
-
-    splits: Splits[Problem]
-    left_out: tuple[tuple[str, int], ...] = ()
-
-    def __str__(self) -> str:
-        reasons = "".join(f"; {count} left out: {reason}" for reason, count in self.left_out)
-        return f"{self.splits}{reasons}"
+    left_out: tuple[tuple[str, int], ...]
 
 
 @lru_cache(maxsize=4)
-def load_maths(data: str, test_data: str | None) -> MathsProblems:
+def load_maths(data: str, test_data: str | None) -> Splits[Problem]:
     """Reads the problems. Raises ConfigurationError for what cannot be read, with file and line."""
     read = read_maths(data)
-    tests = None if test_data is None else read_maths(test_data)
-    splits = split_problems(read.problems, None if tests is None else tests.problems)
-    return MathsProblems(splits, read.left_out + (() if tests is None else tests.left_out))
+    if test_data is None:
+        return split_problems(read.problems, None, read.left_out)
+    tests = read_maths(test_data)
+    return split_problems(read.problems, tests.problems, read.left_out + tests.left_out)
 
 
 @lru_cache(maxsize=8)
@@ -106,24 +97,29 @@ def read_maths(source: str) -> Read:
         except UnusableError as error:
             left_out[f"{name}, {error}"] += 1
     kept = [problem for _, problem in found]
-    for row, problem in _unreadable(found):
-        if form is PLAIN:
-            raise row.fault("answer", f'is "{problem.answer}"', UNREADABLE)
-        left_out[f"{name}, its answer cannot be read"] += 1
-        kept.remove(problem)
-    return Read(tuple(kept), tuple(sorted(left_out.items())))
+    with closing(_unreadable(found)) as unreadable:
+        for row, problem in unreadable:
+            if form is PLAIN:
+                raise row.fault("answer", f'is "{_cut(problem.answer)}"', UNREADABLE)
+            left_out[f"{name}, its answer cannot be read"] += 1
+            kept.remove(problem)
+    return Read(tuple(kept), tuple(left_out.items()))
 
 
-def _unreadable(found: list[tuple[Row, Problem]]) -> list[tuple[Row, Problem]]:
+def _unreadable(found: list[tuple[Row, Problem]]) -> Generator[tuple[Row, Problem]]:
+    """Those whose answer cannot be read, each as soon as it is found: reading may be slow."""
     uncertain = [pair for pair in found if literal(pair[1].answer) is None]
     if not uncertain:
-        return []
+        return
     grader = MathsGrader(num_workers=1)
     try:
-        return [
-            (row, problem)
-            for row, problem in uncertain[:MAX_CHECKED]
-            if not grader.readable(problem.answer)
-        ]
+        for row, problem in uncertain[:MAX_CHECKED]:
+            if not grader.readable(problem.answer):
+                yield row, problem
     finally:
         grader.close()
+
+
+def _cut(answer: str) -> str:
+    """An answer as a fault shows it: LaTeX as it is written, on a part of a line."""
+    return answer if len(answer) <= MAX_SHOWN else f"{answer[: MAX_SHOWN - 3]}..."

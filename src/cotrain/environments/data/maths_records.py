@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from cotrain.config.faults import show
 from cotrain.core.episode import Request
 from cotrain.environments.base import SPLITS
 from cotrain.environments.data.files import Row
@@ -91,7 +92,7 @@ def plain_problem(row: Row) -> Problem:
     if split and split not in SPLITS:
         raise row.fault("split", f'is "{split}"', f"it must be {', '.join(SPLITS)}")
     return Problem(
-        id=_identity(row),
+        id=row.identity("id"),
         text=row.text(name),
         answer=_answer(row, "answer", row.values.get("answer")),
         source=row.optional_text("source") or row.file.name,
@@ -116,7 +117,7 @@ def olympiad_problem(row: Row) -> Problem:
     answer = ", ".join(listed) + (rf"\text{{ {unit}}}" if unit and len(listed) == 1 else "")
     context = row.optional_text("context").strip()
     text = f"{context}\n\n{row.text('question')}" if context else row.text("question")
-    return Problem(_identity(row), text, answer, "olympiadbench", "test")
+    return Problem(row.identity("id"), text, answer, "olympiadbench", "test")
 
 
 def aime_problem(row: Row) -> Problem:
@@ -137,13 +138,9 @@ def _refuse_other(row: Row, name: str, allowed: str, reason: str) -> None:
         raise UnusableError(reason)
 
 
-def _identity(row: Row) -> str:
-    return str(row.values.get("id", f"{row.file.stem} {row.line}"))
-
-
 def _answer(row: Row, name: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        found = "is missing" if value is None else f"is {value!r}"
+        found = "is missing" if value is None else f"is {show(value)}"
         raise row.fault(name, found, ANSWER)
     if isinstance(value, float) and not math.isfinite(value):
         raise row.fault(name, f"is {value}", ANSWER)

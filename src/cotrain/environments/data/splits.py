@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from cotrain.config.faults import ConfigurationError, Fault, show
 from cotrain.environments.base import SPLITS, split_of
 
 
@@ -25,13 +26,15 @@ class Splits(Generic[Problem]):
     """The problems of each split, in the order of the source.
 
     `num_dropped` were left out of validation and test, since training has them too (of test, also
-    those that validation has).
+    those that validation has). `left_out` says how many published problems cannot be used, by
+    reason.
     """
 
     train: tuple[Problem, ...]
     validation: tuple[Problem, ...]
     test: tuple[Problem, ...]
     num_dropped: int = 0
+    left_out: tuple[tuple[str, int], ...] = ()
 
     def of(self, split: str) -> tuple[Problem, ...]:
         """The problems of a split."""
@@ -39,11 +42,14 @@ class Splits(Generic[Problem]):
 
     def __str__(self) -> str:
         words = f"{len(self.train)} train, {len(self.validation)} validation, {len(self.test)} test"
-        return f"{words}; {self.num_dropped} left out that training has too"
+        words += f"; {self.num_dropped} left out that training has too"
+        return words + "".join(f"; {count} left out: {reason}" for reason, count in self.left_out)
 
 
 def split_problems(
-    problems: Sequence[Problem], tests: Sequence[Problem] | None = None
+    problems: Sequence[Problem],
+    tests: Sequence[Problem] | None = None,
+    left_out: Sequence[tuple[str, int]] = (),
 ) -> Splits[Problem]:
     """Splits problems as they were published, else by the hash of their text.
 
@@ -63,7 +69,24 @@ def split_problems(
     validation = _unseen(by_split["validation"], train)
     test = _unseen(by_split["test"], [*train, *validation])
     kept, found = len(validation) + len(test), len(by_split["validation"]) + len(by_split["test"])
-    return Splits(tuple(train), tuple(validation), tuple(test), found - kept)
+    reasons = tuple(sorted(left_out))
+    return Splits(tuple(train), tuple(validation), tuple(test), found - kept, reasons)
+
+
+def problems_of(
+    splits: Splits[Problem], split: str, data: str, test_data: str | None
+) -> tuple[Problem, ...]:
+    """The problems of a split, one at least; `data` and `test_data` are the options they are from.
+
+    Raises ConfigurationError, with the option that should have given some.
+    """
+    if problems := splits.of(split):
+        return problems
+    key, value = ("data", data)
+    if split == "test" and test_data is not None:
+        key, value = ("test_data", test_data)
+    allowed = f"has no {split} problems ({splits})"
+    raise ConfigurationError([Fault(f"environment.options.{key}", show(value), allowed)])
 
 
 def _as_published(problem: Splittable, published: set[str]) -> str:

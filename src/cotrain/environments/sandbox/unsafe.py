@@ -5,19 +5,17 @@ Same results as the isolated sandbox, no isolation: a program reads and writes w
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import tempfile
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
 from threading import BoundedSemaphore
 
 from cotrain.environments.sandbox.base import Limits, Run, check_arguments
 from cotrain.environments.sandbox.bubblewrap import ENVIRONMENT, INSIDE, base_interpreter
+from cotrain.environments.sandbox.processes import descendants, kill_below
 from cotrain.environments.sandbox.results import run_of, with_value, with_verdict
 from cotrain.environments.sandbox.streams import RESULTS, Streams
 from cotrain.environments.sandbox.worker import ENDED
@@ -119,10 +117,8 @@ class Alone:
 
     def end(self) -> None:
         """Ends every process of the program that can be found, and waits for them."""
-        while found := _descendants(self._process.pid):
-            for process in found:
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
+        while descendants(self._process.pid):
+            kill_below(self._process.pid)
             time.sleep(0.001)
         self._process.kill()
         self._process.wait()
@@ -144,17 +140,3 @@ def _code(job: int, report: int, extra: Sequence[int], limits: Limits) -> str:
         "from inside.alone import main; sys.path.pop(0); "
         f"main({job}, {report}, {list(extra)}, {bounds})"
     )
-
-
-def _descendants(top: int) -> list[int]:
-    """Every process below this one, deepest last; none where the system does not list them."""
-    parents: dict[int, int] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, ValueError, IndexError):
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            if fields[0] != "Z":
-                parents[int(folder.name)] = int(fields[1])
-    found, level = [], [top]
-    while level := [child for child, parent in parents.items() if parent in level]:
-        found += level
-    return found
