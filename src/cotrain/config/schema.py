@@ -280,6 +280,11 @@ class EvaluationSettings(Section):
     top_p: Annotated[float, Field(gt=0, le=1)] = Field(default=0.95, description="1.0 is off.")
     top_k: NotNegative = Field(default=20, description="0 is off.")
     seed: Seed = Field(default=1, description="Tasks and sampling of evaluations derive from it.")
+    watch: NotNegative = Field(
+        default=2,
+        description="Validation evaluations in a row, with success down while training scores are "
+        "up, that raise the event `reward_hacking`; 0 is off.",
+    )
     baselines: tuple[Text, ...] = Field(
         default=(),
         strict=False,
