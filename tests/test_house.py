@@ -97,7 +97,7 @@ def test_no_exception_is_swallowed() -> None:
     assert {name_of(path): lines for path in MODULES if (lines := swallows(path))} == {}
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.toml")), ids=name_of)
+@pytest.mark.parametrize("path", sorted((PACKAGE / "config").rglob("*.toml")), ids=name_of)
 def test_every_preset_is_a_configuration(path: Path) -> None:
     assert load_config(path) == load_config(path.stem)
 

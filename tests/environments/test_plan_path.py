@@ -327,6 +327,9 @@ def test_options_that_no_grid_can_meet_are_told_instead_of_drawn_for_ever() -> N
         ({"only": "judge"}, "only"),
         ({"only": "solo", "single": "plain"}, "only"),
         ({"reward": "best"}, "reward"),
+        ({"sees": "half"}, "sees"),
+        ({"sees": "split", "tools": "code"}, "sees"),
+        ({"sees": "split", "only": "planner"}, "sees"),
     ],
 )
 def test_a_wrong_option_names_its_key(options: dict[str, Any], key: str) -> None:

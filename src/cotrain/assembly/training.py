@@ -197,6 +197,7 @@ def _recorder(
         evaluation.tasks,
         evaluation.validation_tasks,
         config.logging.episodes,
+        evaluation.watch,
     )
     settings = config.model_dump(mode="json")
     kept = Kept(policies.samplers, policies.learners, policies.bases, settings)

@@ -72,6 +72,11 @@ class CellFolder:
             return self.result(cell).is_file()
         return is_finished(self.run_dir(_trained_name(cell.row), cell.seed))
 
+    def has_begun(self, name: str) -> bool:
+        """Whether a row has a run folder or a result."""
+        found = (self.root / "cells" / name).glob("seed_*")
+        return any(path.is_dir() or path.suffix == ".json" for path in found)
+
     def evaluation(self, cell: Cell) -> Figures:
         """The cell's evaluation row on the test split.
 

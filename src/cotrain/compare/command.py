@@ -54,7 +54,7 @@ def run_comparison(
     path.mkdir(parents=True, exist_ok=True)
     folder = CellFolder(path, comparison)
     with closing(_Locked(path)):
-        _refuse_other_comparison(path, comparison)
+        _refuse_other_comparison(folder)
         _write(path / COMPARISON, asdict(comparison))
         failed = run_cells(folder, jobs, stop, show)
         return write_findings(folder), failed
@@ -99,23 +99,23 @@ def _refuse_unfit_rows(comparison: Comparison) -> None:
         raise ConfigurationError(faults)
 
 
-def _refuse_other_comparison(path: Path, comparison: Comparison) -> None:
-    """Rows and seeds may be added; what was compared before must be the same."""
-    file = path / COMPARISON
+def _refuse_other_comparison(folder: CellFolder) -> None:
+    """Rows and seeds may be added; what has figures or a run already must be the same."""
+    file = folder.root / COMPARISON
     if not file.exists():
         return
     before: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    now = json.loads(json.dumps(asdict(comparison)))
+    now = json.loads(json.dumps(asdict(folder.comparison)))
     changed = [key for key in ("base", "settings") if before[key] != now[key]]
     rows = {row["name"]: row for row in now["rows"]}
     changed += [
         f"row {row['name']}"
         for row in before["rows"]
-        if row["name"] in rows and row != rows[row["name"]]
+        if row != rows.get(row["name"], row) and folder.has_begun(row["name"])
     ]
     if changed:
         raise RunFolderRefusedError(
-            f"{path} holds a comparison that differs in {', '.join(changed)}: choose another "
+            f"{folder.root} holds a comparison that differs in {', '.join(changed)}: choose another "
             "folder with --run-dir, or bring back what it began with"
         )
 

@@ -4,7 +4,7 @@ from cotrain.config.faults import ConfigurationError, Fault, show, told
 from cotrain.config.imitation import ImitationSettings
 from cotrain.config.keys import nearest
 from cotrain.config.loading import DEFAULT_PRESET, Preset, load_config, presets
-from cotrain.config.machines import ClusterSettings, PoolSettings, SandboxSettings
+from cotrain.config.machines import ClusterSettings, LimitsSettings, PoolSettings, SandboxSettings
 from cotrain.config.overrides import by_key, overridden, parse_assignments
 from cotrain.config.resolved import Change, config_from_json, difference, replaced
 from cotrain.config.schema import (
@@ -16,7 +16,6 @@ from cotrain.config.schema import (
     Config,
     EnvironmentSettings,
     EvaluationSettings,
-    LimitsSettings,
     LoggingSettings,
     MethodName,
     ModelSettings,

@@ -1,11 +1,29 @@
-"""The sections that say where things run: programs of replies, and the processes of a cluster."""
+"""The sections that say where things run and how long they may take."""
 
 from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
 
-from cotrain.config.values import AtLeastOne, Name, Seconds, Section, Text
+from cotrain.config.values import AtLeastOne, Name, NotNegative, Seconds, Section, Text
+
+
+class LimitsSettings(Section):
+    """How long anything may take, and how often a failed call is made again."""
+
+    reply_seconds: Seconds | None = Field(default=None, description="The time limit of one reply.")
+    act_seconds: Seconds | None = Field(
+        default=None,
+        description="The time limit of answering one request with an environment's own handler. "
+        "The rules of an environment that is not shipped get it too: each call then runs in a "
+        "worker process (one a CPU, 8 at most) that is killed when it is late.",
+    )
+    episode_seconds: Seconds | None = Field(
+        default=None, description="The time limit of one episode."
+    )
+    retries: NotNegative = Field(
+        default=2, description="Further tries of a request whose answer failed."
+    )
 
 
 class SandboxSettings(Section):

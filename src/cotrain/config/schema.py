@@ -11,13 +11,12 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from cotrain.config.imitation import ImitationSettings
-from cotrain.config.machines import ClusterSettings, SandboxSettings
+from cotrain.config.machines import ClusterSettings, LimitsSettings, SandboxSettings
 from cotrain.config.values import (
     AtLeastOne,
     Fraction,
     Name,
     NotNegative,
-    Seconds,
     Section,
     Seed,
     Temperature,
@@ -282,28 +281,15 @@ class EvaluationSettings(Section):
     top_p: Annotated[float, Field(gt=0, le=1)] = Field(default=0.95, description="1.0 is off.")
     top_k: NotNegative = Field(default=20, description="0 is off.")
     seed: Seed = Field(default=1, description="Tasks and sampling of evaluations derive from it.")
+    watch: NotNegative = Field(
+        default=2,
+        description="Validation evaluations in a row, with success down while training scores are "
+        "up, that raise the event `reward_hacking`; 0 is off.",
+    )
     baselines: tuple[Text, ...] = Field(
         default=(),
         strict=False,
         description="Model folders that are evaluated once on the test split, as rows of step 0.",
-    )
-
-
-class LimitsSettings(Section):
-    """How long anything may take, and how often a failed call is made again."""
-
-    reply_seconds: Seconds | None = Field(default=None, description="The time limit of one reply.")
-    act_seconds: Seconds | None = Field(
-        default=None,
-        description="The time limit of answering one request with an environment's own handler. "
-        "The rules of an environment that is not shipped get it too: each call then runs in a "
-        "worker process (one a CPU, 8 at most) that is killed when it is late.",
-    )
-    episode_seconds: Seconds | None = Field(
-        default=None, description="The time limit of one episode."
-    )
-    retries: NotNegative = Field(
-        default=2, description="Further tries of a request whose answer failed."
     )
 
 

@@ -41,6 +41,11 @@ class Grid:
         named = {symbol: cell for cell, symbol in cells.items()}
         return cls(size, free, named["A"], named["G"])
 
+    @classmethod
+    def of_free_cells(cls, size: int, start: int, goal: int) -> "Grid":
+        """A grid without blocked cells."""
+        return cls(size, sum(_bits(size)), start, goal)
+
     def place(self, cell: int) -> tuple[int, int]:
         """Row and column of a cell, both from 0."""
         row, column = divmod(cell, self.size + 1)

@@ -253,20 +253,24 @@ class MoveTeam(Environment[State], Generic[State]):
     """A game with moves, as the team plays it: a game adds its tasks, its rules and its rewards.
 
     `options` are a `Variant`; `named_roles` and `views` are all that its fields can choose from.
+    Prompts are written from what `seen` gives, by default the state.
     """
 
-    named_roles: ClassVar[Mapping[str, Role]]
     views: ClassVar[Mapping[str, View[Any]]]
 
     def __init__(self, options: Any = None, prompts: Mapping[str, str] | None = None) -> None:
         super().__init__(options, prompts)
         variant: Variant = self.options
         self.view = self.views[variant.view]
-        named = self.named_roles.items()
+        named = self.named_roles().items()
         roles = {name: replace(role, prompt=self.view.prompt(role)) for name, role in named}
         self.roles = tuple(roles[name] for name in played_roles(variant))
         self.services = services_of(self.roles)
         self._all_roles = tuple(roles.values())
+
+    @abstractmethod
+    def named_roles(self) -> Mapping[str, Role]:
+        """The roles of all variants by name, with their instructions in words."""
 
     @abstractmethod
     def limit(self, state: State) -> int | None:
@@ -280,13 +284,17 @@ class MoveTeam(Environment[State], Generic[State]):
     def solution(self, state: State) -> tuple[str, ...]:
         """A shortest list of moves that solves the task; empty where none is known."""
 
+    def seen(self, state: State, agent: str) -> Any:
+        """What an agent's prompt is written from."""
+        return state
+
     def all_roles(self) -> tuple[Role, ...]:
         """The team's roles and those of the variants with one policy."""
         return self._all_roles
 
     def observe(self, state: State, agent: str) -> tuple[Message, ...]:
         """The standing instruction and the current state; deciders also read the proposal."""
-        user = self.view.user(state, agent, self.limit(state))
+        user = self.view.user(self.seen(state, agent), agent, self.limit(state))
         return (Message("system", self.prompt(agent)), Message("user", user))
 
     def evidence(self, state: State, agent: str, reply: str) -> tuple[Request, ...]:

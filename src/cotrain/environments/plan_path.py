@@ -20,11 +20,15 @@ smallest distance reached so far, and n the number of moves given:
     proposer's own    0.1 format + 0.1 all moves legal + 0.8 team value
     tool's own        0.1 format + 0.1 ran and printed a list + 0.8 team value
 
+With `sees = "split"` the proposer sees agent and goal and no blocked cell, the planner agent and
+blocked cells and not the goal, of which it learns from the proposal alone: it is told where the
+list leads one who does not know the goal, never that it is reached. One policy alone sees all.
+
 `reward = "paper"` has team max(0, d - d') / d_0, 1 at most, and, as the planner's efficiency, the
 share of its moves that lie on a shortest path: a walk to and fro then earns without end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from random import Random
@@ -33,8 +37,8 @@ from typing import ClassVar, Literal
 
 from cotrain.config.faults import ConfigurationError, Fault, show
 from cotrain.core.episode import Evidence, Part, Task
-from cotrain.environments.base import Outcome
-from cotrain.environments.grid import Grid, Walk, draw_grid, shortest_path, walk
+from cotrain.environments.base import Outcome, Role
+from cotrain.environments.grid import Grid, draw_grid, shortest_path
 from cotrain.environments.move_team import (
     PROGRAM,
     PROPOSERS,
@@ -50,12 +54,17 @@ from cotrain.environments.options import require, require_one_of
 from cotrain.environments.parsing import MOVES
 from cotrain.environments.plan_path_rewards import REWARDS, Reward
 from cotrain.environments.plan_path_state import (
+    SIGHTS,
     VIEWS,
     Proposal,
+    Seen,
     State,
+    best_guess,
     grid_in_lines,
     proposal_in_words,
+    sees_all,
     start_of,
+    walk_at_most,
 )
 from cotrain.environments.procedural import NothingDrawnError, draw_task
 
@@ -78,11 +87,34 @@ You are the second of a team of two that leads an agent to a goal. Your partner 
 you see where they would lead, and your own moves are the ones that are played.
 {RULES}Keep the proposal if it is right, mend or replace it if not: give a shortest list of legal \
 moves that takes the agent to the goal.{REPLY}"""
+PROPOSE_BLIND = f"""\
+You are the first of a team of two that leads an agent to a goal. You see the goal and not the \
+blocked cells, which are drawn as free ones. Your partner sees the blocked cells and not the goal, \
+reads the moves that you propose, and decides.
+{RULES}Propose a shortest list of moves from the agent to the goal: it is all that your partner \
+learns of the goal.{REPLY}"""
+DECIDE_BLIND = f"""\
+You are the second of a team of two that leads an agent to a goal. You see the blocked cells and \
+not the goal, which is drawn as a free cell. Your partner sees the goal and not the blocked cells, \
+and may propose moves towards it; you see where they would lead, and your own moves are the ones \
+that are played.
+{RULES}Keep the proposal if its moves are legal, else find another way to where it is meant to \
+lead: give a shortest list of legal moves.{REPLY}"""
 ALONE = f"""\
 You lead an agent to a goal.
 {RULES}Give a shortest list of legal moves that takes the agent to the goal.{REPLY}"""
 
 ROLES = MappingProxyType(team_roles(PROPOSE, WRITE, DECIDE, ALONE))
+ROLES_BY_SIGHT = MappingProxyType(
+    {
+        "all": ROLES,
+        "split": {
+            **ROLES,
+            "proposer": Role("proposer", PROPOSE_BLIND),
+            "planner": Role("planner", DECIDE_BLIND),
+        },
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +126,9 @@ class PlanPathOptions:
     (`"compact"`). `tools = "code"` has the role tool, which writes a program, in the proposer's
     place. `single` plays one policy instead of the team: `"plain"` (role solo) or `"draft"` (roles
     drafter and answerer), which write moves whatever `tools` is. `only` plays one role alone; its
-    moves are then played, also a proposer's. `reward` is the table above (`"audited"`) or the
-    paper's.
+    moves are then played, also a proposer's. `sees = "split"` shows proposer and planner a part of
+    the state each, also where the proposer plays alone, and the roles of `single` all. `reward` is
+    the table above (`"audited"`) or the paper's.
     """
 
     size: int = 10
@@ -106,6 +139,7 @@ class PlanPathOptions:
     tools: Literal["none", "code"] = "none"
     single: Literal["plain", "draft"] | None = None
     only: Literal["proposer", "tool", "planner", "solo", "drafter", "answerer"] | None = None
+    sees: Literal["all", "split"] = "all"
     reward: Literal["audited", "paper"] = "audited"
 
     def __post_init__(self) -> None:
@@ -117,7 +151,20 @@ class PlanPathOptions:
         if self.max_moves is not None:
             require("max_moves", self.max_moves, self.max_moves >= 1, "must be an integer >= 1")
         require_variant(self, ROLES)
+        _require_sight(self)
         require_one_of("reward", self.reward, REWARDS)
+
+
+def _require_sight(options: PlanPathOptions) -> None:
+    require_one_of("sees", options.sees, SIGHTS)
+    split = options.sees == "split"
+    allowed = (
+        'leave it out with tools = "code": a board without blocked cells needs no program, and the '
+        "text of a failed one would tell the planner more than a proposal does"
+    )
+    require("sees", options.sees, not split or options.tools == "none", allowed)
+    allowed = 'leave it out with only = "planner": nobody who plays would know of the goal'
+    require("sees", options.sees, not split or options.only != "planner", allowed)
 
 
 class PlanPath(MoveTeam[State]):
@@ -127,8 +174,11 @@ class PlanPath(MoveTeam[State]):
     Options: ClassVar[type] = PlanPathOptions
     options: PlanPathOptions
 
-    named_roles = ROLES
     views = VIEWS
+
+    def named_roles(self) -> Mapping[str, Role]:
+        """The roles, told what they see."""
+        return ROLES_BY_SIGHT[self.options.sees]
 
     @property
     def reward(self) -> Reward:
@@ -168,6 +218,11 @@ class PlanPath(MoveTeam[State]):
         assert isinstance(task.data, Grid)
         return start_of(task.data)
 
+    def seen(self, state: State, agent: str) -> Seen:
+        """What the agent sees of a state: all that its prompt is written from."""
+        sight = SIGHTS[self.options.sees].get(agent, sees_all)
+        return sight(state, self.options.max_moves)
+
     def act(
         self, state: State, agent: str, reply: str, evidence: Sequence[Evidence]
     ) -> Outcome[State]:
@@ -177,7 +232,7 @@ class PlanPath(MoveTeam[State]):
         if said.moves is None:
             parts = parts_of(agent, said, 0.0, Part(own_name, 0.8, 0.0))
             return Outcome(replace(state, proposal=None, fault=said.fault), 0.0, parts)
-        walked = self._walk(state, said.moves)
+        walked = walk_at_most(state, said.moves, self.options.max_moves)
         team = self.reward.team(state, walked.end)
         own = team
         if agent not in PROPOSERS:
@@ -199,8 +254,19 @@ class PlanPath(MoveTeam[State]):
         lines = state.grid.rows(state.position)
         lines.append(f"distance {state.distance}, best {state.best}, first {state.first_distance}")
         if state.proposal is not None:
-            lines.append(proposal_in_words(state, self.options.max_moves))
+            limit = self.options.max_moves
+            lines.append(proposal_in_words(sees_all(state, limit), limit))
         return "\n".join(lines)
+
+    def solve(self, state: State, agent: str) -> str | None:
+        """What one who trusts what it sees would say, where that solves (a proposal: would).
+
+        None elsewhere: where no single reply solves, and where the agent cannot see how to.
+        """
+        path = best_guess(self.seen(state, agent))
+        walked = walk_at_most(state, path, self.options.max_moves)
+        solves = path and walked.end == state.grid.goal and not walked.illegal
+        return self.view.say(agent, path) if solves else None
 
     def would_solve(self, agent: str, outcome: Outcome[State]) -> bool:
         """Whether this outcome solves the task, or proposes moves that would."""
@@ -218,10 +284,3 @@ class PlanPath(MoveTeam[State]):
             lists += [[move, back] * 20, [move] * 500, [*path, move], [*path, *[move] * 500]]
         lists += [generator.choices(MOVES, k=generator.randint(4, 30)) for _ in range(40)]
         return attempts_of(agent, lists, self.view, generator)
-
-    def _walk(self, state: State, moves: Sequence[str]) -> Walk:
-        limit = self.options.max_moves
-        walked = walk(state.grid, state.position, moves[:limit], state.distances)
-        if limit is None or len(moves) <= limit or walked.illegal:
-            return walked
-        return replace(walked, illegal=limit + 1)

@@ -27,7 +27,7 @@ a turn so far, p' those left after a list, and h the boxes home after it:
 `reward = "paper"` counts boxes and pushes of the turn, whether they are new or not.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from random import Random
@@ -36,7 +36,7 @@ from typing import ClassVar, Literal
 
 from cotrain.config.faults import ConfigurationError, Fault, show
 from cotrain.core.episode import Evidence, Part, Task
-from cotrain.environments.base import Outcome
+from cotrain.environments.base import Outcome, Role
 from cotrain.environments.move_team import (
     PROGRAM,
     PROPOSERS,
@@ -139,8 +139,11 @@ class Sokoban(MoveTeam[State]):
     Options: ClassVar[type] = SokobanOptions
     options: SokobanOptions
 
-    named_roles = ROLES
     views = VIEWS
+
+    def named_roles(self) -> Mapping[str, Role]:
+        """The roles of all variants."""
+        return ROLES
 
     @property
     def reward(self) -> Reward:

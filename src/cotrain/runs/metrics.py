@@ -142,8 +142,10 @@ def ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def wilson_interval(successes: int, total: int) -> tuple[float, float]:
-    """The 95 % interval of a share by Wilson's score (1927); all of [0, 1] for no trial.
+def wilson_interval(successes: int, total: int, normal: float = _NORMAL_95) -> tuple[float, float]:
+    """The interval of a share by Wilson's score (1927); all of [0, 1] for no trial.
+
+    `normal` is the quantile of the normal distribution that its level has: 95 % by default.
 
     >>> tuple(round(end, 3) for end in wilson_interval(8, 10))
     (0.49, 0.943)
@@ -154,10 +156,10 @@ def wilson_interval(successes: int, total: int) -> tuple[float, float]:
         raise ValueError(f"successes is {successes}; it must be from 0 to total, {total}")
     if total == 0:
         return 0.0, 1.0
-    share, square = successes / total, _NORMAL_95**2
+    share, square = successes / total, normal**2
     scale = 1 + square / total
     centre = share + square / (2 * total)
-    margin = _NORMAL_95 * math.sqrt(share * (1 - share) / total + square / (4 * total**2))
+    margin = normal * math.sqrt(share * (1 - share) / total + square / (4 * total**2))
     low = 0.0 if successes == 0 else (centre - margin) / scale
     high = 1.0 if successes == total else (centre + margin) / scale
     return low, high

@@ -25,6 +25,7 @@ from cotrain.training.recording import (
     retry_counts,
     step_row,
 )
+from cotrain.training.watch import looks_of, raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class KeepingPlan:
     test_tasks: int
     validation_tasks: int
     episodes: str | int
+    watch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class RunRecorder:
     def evaluate_if_due(self, progress: Progress) -> None:
         """Validation, every `evaluate_every` steps."""
         if _is_due(progress, self._plan.evaluate_every):
-            self._evaluate(self._team, "validation", self._plan.validation_tasks, progress.step)
+            self._validate(progress.step)
 
     def evaluate_last(self, progress: Progress) -> None:
         """Test and validation after the last step."""
@@ -127,7 +129,16 @@ class RunRecorder:
 
     def _evaluate_team(self, step: int) -> None:
         self._evaluate(self._team, "test", self._plan.test_tasks, step)
+        self._validate(step)
+
+    def _validate(self, step: int) -> None:
         self._evaluate(self._team, "validation", self._plan.validation_tasks, step)
+        if not self._plan.watch:
+            return
+        looks = looks_of(self._store.metrics(), self._store.evaluations())
+        alarm = raised(looks, self._plan.watch)
+        if alarm is not None:
+            self.event("reward_hacking", str(alarm))
 
     def _evaluate(self, contender: Contender, split: str, tasks: int, step: int) -> None:
         row = evaluate(contender, split, tasks, step)
