@@ -115,8 +115,8 @@ def _refuse_other_comparison(folder: CellFolder) -> None:
     ]
     if changed:
         raise RunFolderRefusedError(
-            f"{folder.root} holds a comparison that differs in {', '.join(changed)}: choose another "
-            "folder with --run-dir, or bring back what it began with"
+            f"{folder.root} holds a comparison that differs in {', '.join(changed)}: choose "
+            "another folder with --run-dir, or bring back what it began with"
         )
 
 
