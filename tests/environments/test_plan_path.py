@@ -87,6 +87,20 @@ def test_a_proposal_earns_what_it_would_earn_played_and_changes_nothing_else() -
         assert proposed.state.proposal.preview.end == played.state.position
 
 
+def test_the_outcome_reward_pays_the_goal_alone() -> None:
+    near = act(OPENING, "planner", say("Down", "Down"), reward="outcome")
+    there = act(
+        OPENING,
+        "planner",
+        say("Down", "Down", "Right", "Right", "Up", "Up"),
+        reward="outcome",
+    )
+    assert (near.team, values(near)["efficiency"]) == (0.0, 0.0)
+    assert (there.team, values(there)["efficiency"]) == (1.0, 1.0)
+    proposed = act(OPENING, "proposer", say("Down"), reward="outcome")
+    assert (proposed.team, values(proposed)["proposal"]) == (0.0, 0.0)
+
+
 def test_the_proposal_is_cleared_when_the_planner_has_acted() -> None:
     proposed = act(OPENING, "proposer", say("Down")).state
     for reply in (say("Down"), "no answer"):

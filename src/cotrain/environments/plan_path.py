@@ -128,7 +128,7 @@ class PlanPathOptions:
     drafter and answerer), which write moves whatever `tools` is. `only` plays one role alone; its
     moves are then played, also a proposer's. `sees = "split"` shows proposer and planner a part of
     the state each, also where the proposer plays alone, and the roles of `single` all. `reward` is
-    the table above (`"audited"`) or the paper's.
+    the table above (`"audited"`), the paper's, or 1 at the goal and else 0 (`"outcome"`).
     """
 
     size: int = 10
@@ -140,7 +140,7 @@ class PlanPathOptions:
     single: Literal["plain", "draft"] | None = None
     only: Literal["proposer", "tool", "planner", "solo", "drafter", "answerer"] | None = None
     sees: Literal["all", "split"] = "all"
-    reward: Literal["audited", "paper"] = "audited"
+    reward: Literal["audited", "paper", "outcome"] = "audited"
 
     def __post_init__(self) -> None:
         farthest = 2 * (self.size - 1)

@@ -1,7 +1,8 @@
-"""The rewards of Plan-Path: the team's value and the planner's own, in two forms.
+"""The rewards of Plan-Path: the team's value and the planner's own, in three forms.
 
 `"audited"` pays ground never reached before and few moves, so that nothing out-earns solving;
-`"paper"` pays as the paper does, where a walk to and fro earns without end.
+`"paper"` pays as the paper does, where a walk to and fro earns without end; `"outcome"` pays the
+goal alone, beside the parts for the form of a reply and for legal moves.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +38,16 @@ def share_on_shortest_path(state: State, moves: Sequence[str], played: Walk) -> 
     return played.closer / len(moves)
 
 
+def goal_reached(state: State, end: int) -> float:
+    """1 at the goal, else 0."""
+    return float(state.distances[end] == 0)
+
+
+def goal_reached_by(state: State, moves: Sequence[str], played: Walk) -> float:
+    """1 at the goal, however many moves, else 0."""
+    return goal_reached(state, played.end)
+
+
 @dataclass(frozen=True, slots=True)
 class Reward:
     """One form of the reward: the team's value and the last part of the planner's own."""
@@ -49,5 +60,6 @@ REWARDS: Mapping[str, Reward] = MappingProxyType(
     {
         "audited": Reward(progress_on_best, efficiency),
         "paper": Reward(progress_of_turn, share_on_shortest_path),
+        "outcome": Reward(goal_reached, goal_reached_by),
     }
 )
