@@ -144,8 +144,8 @@ EVIDENCE = [
     (Evidence(calls_request("p", "f", ["[4]", "[]"]), RUNS), "'[]' -> failed KeyError: 1"),
     (Evidence(program_request("p", ["4"] * 6), RUNS[:1] * 6), "and 2 more"),
     (
-        Evidence(check_request("p", "f", "", "c"), {**RUNS[1], "passed": False}),
-        "evidence check: not passed, failed KeyError: 1",
+        Evidence(check_request("p", "f", "", "c"), {"status": "failed", "passed": False}),
+        "evidence check: not passed, failed",
     ),
     (Evidence(maths_request("5", "6"), False), "evidence maths: not equal to 5"),
     (Evidence(Request.of("hits"), {"hits": 3}), "evidence hits: {'hits': 3}"),
