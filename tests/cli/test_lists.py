@@ -73,6 +73,12 @@ def test_presets_are_listed_and_the_default_is_marked() -> None:
     assert "takes plan_path_tiny" in call("presets").stdout
 
 
+def test_comparisons_are_listed_beside_the_configurations() -> None:
+    found = named(call("presets", "--json").document, "plan_path_methods")
+    assert (found["kind"], found["default"]) == ("comparison", False)
+    assert found["description"] in call("presets").stdout
+
+
 def test_the_doctor_reports_this_machine() -> None:
     found = call("doctor", "--json")
     assert found.code == 0
