@@ -22,7 +22,7 @@ def test_a_row_has_a_name_for_each_policy_and_each_role():
     assert "policy.proposer.clip_fraction" in names
     assert "role.solo.reply_tokens_mean" in names
     assert not [name for name in names if "NAME" in name]
-    assert len(names) == len(set(names)) == 18 + 8 * 2 + 3
+    assert len(names) == len(set(names)) == 18 + 9 * 2 + 3
 
 
 def test_every_name_is_explained():

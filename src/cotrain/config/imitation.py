@@ -8,7 +8,7 @@ from cotrain.config.values import Section, Text
 
 
 class ImitationSettings(Section):
-    """What a run with `algorithm.method = "sft"` imitates; `cotrain sft --from` sets it."""
+    """What a run with `algorithm.method = "sft"` imitates; `--from` of `cotrain sft` sets it."""
 
     episodes: tuple[Text, ...] = Field(
         default=(),
