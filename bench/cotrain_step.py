@@ -22,7 +22,8 @@ from cotrain.core.grouping import turn_groups
 from cotrain.core.samples import Sample, credit
 from cotrain.core.seeds import derive_seed
 from cotrain.learning.probe import choose_form
-from cotrain.learning.update import PolicyLearner, UpdateSettings
+from cotrain.learning.steps import UpdateSettings
+from cotrain.learning.update import PolicyLearner
 from cotrain.policies.base import Decoding, SampleRequest
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.chat import ChatCodec

@@ -83,6 +83,21 @@ def test_rows_are_trained_and_played_and_what_is_done_is_kept(
     assert "differs in settings" in refused.stderr
 
 
+def test_a_row_imitates_the_solved_episodes_of_the_row_it_names(
+    tmp_path: Path, write: Callable[..., Path]
+) -> None:
+    rows = "[rows.taught]\ntrain = {}\n[rows.copied]\nimitate = 'taught'\n"
+    more = {"sampling.tasks_per_step": 8, "sampling.max_reply_tokens": 12, "team.turns": 6}
+    path = write(rows, **{**more, "model.name": "tiny"})
+    folder = tmp_path / "comparison"
+    done = call("compare", path, "--run-dir", folder, "--json")
+    assert done.code == 0, done.stderr
+    copied = RunFolder(folder / "cells" / "copied" / "seed_0")
+    assert copied.evaluations()[-1]["method"] == "sft"
+    assert copied.metrics()[-1]["policy.planner.optimizer_steps"] == 1
+    assert done.document["rows"][1]["kind"] == "imitating"
+
+
 def test_a_cell_that_fails_is_named_and_the_others_are_done(
     tmp_path: Path, write: Callable[..., Path]
 ) -> None:

@@ -6,15 +6,14 @@ other reply hovers, which earns three times as much and ends nothing.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from random import Random
 from typing import Literal
+
+from tests.e2e.signals import OPPOSITE, wind_task
 
 from cotrain.core.episode import Evidence, Message, Part, Task
 from cotrain.environments.base import Environment, Outcome, Role
-from cotrain.environments.procedural import draw_task
 
-DIRECTIONS = ("North", "East", "South", "West")
-MAX_FLIGHTS = 10_000
+DIRECTIONS = tuple(OPPOSITE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +40,7 @@ class Hover(Environment[State]):
     roles = (Role("pilot", "flag : to where ?"),)
 
     def task(self, split: str, seed: int, index: int) -> Task:
-        def draw(generator: Random) -> tuple[int, str]:
-            # The number of the flight is shown to nobody: it keeps the tasks of the splits apart.
-            return generator.randrange(MAX_FLIGHTS), generator.choice(DIRECTIONS)
-
-        return draw_task(self.name, split, seed, index, draw)
+        return wind_task(self.name, split, seed, index)
 
     def start(self, task: Task, purpose: str) -> State:
         assert isinstance(task.data, tuple)

@@ -17,7 +17,7 @@ from cotrain.environments.procedural import draw_task
 
 OPPOSITE = {"North": "South", "East": "West", "South": "North", "West": "East"}
 DIRECTIONS = {direction[0]: direction for direction in OPPOSITE}
-MAX_WATCHES = 10_000
+MAX_NUMBERS = 10_000
 
 SETTINGS: Mapping[str, Any] = {
     "environment.name": f"{__name__}:Signals",
@@ -68,6 +68,15 @@ class State:
         return self.lamp == OPPOSITE[self.wind]
 
 
+def wind_task(name: str, split: str, seed: int, index: int) -> Task:
+    """A number and a wind. The number is shown to nobody: it keeps the tasks of splits apart."""
+
+    def draw(generator: Random) -> tuple[int, str]:
+        return generator.randrange(MAX_NUMBERS), generator.choice(list(OPPOSITE))
+
+    return draw_task(name, split, seed, index, draw)
+
+
 class Signals(Environment[State]):
     """Flag, then lamp, neither of which sees the other's reply; one turn decides."""
 
@@ -76,11 +85,7 @@ class Signals(Environment[State]):
     roles = (Role("flag", "flag : from where ?"), Role("lamp", "lamp : to where ?"))
 
     def task(self, split: str, seed: int, index: int) -> Task:
-        def draw(generator: Random) -> tuple[int, str]:
-            # The number of the watch is shown to nobody: it keeps the tasks of the splits apart.
-            return generator.randrange(MAX_WATCHES), generator.choice(list(OPPOSITE))
-
-        return draw_task(self.name, split, seed, index, draw)
+        return wind_task(self.name, split, seed, index)
 
     def start(self, task: Task, purpose: str) -> State:
         assert isinstance(task.data, tuple)

@@ -21,7 +21,8 @@ from cotrain.core.samples import CreditedSample, Sample, credit
 from cotrain.learning.base import Learner
 from cotrain.learning.forward import PACKED, Form
 from cotrain.learning.moments import MOMENTS_FILE
-from cotrain.learning.update import PolicyLearner, UpdateSettings
+from cotrain.learning.steps import UpdateSettings
+from cotrain.learning.update import PolicyLearner
 from cotrain.policies.base import Decoding, SampleRequest
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.weights import MasterWeights

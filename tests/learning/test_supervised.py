@@ -23,8 +23,8 @@ from torch import Tensor
 from cotrain.core.aggregation import AGGREGATIONS
 from cotrain.core.samples import CreditedSample, Sample
 from cotrain.learning.forward import PACKED, PLAIN, Form
+from cotrain.learning.steps import UpdateSettings
 from cotrain.learning.supervised import SupervisedLearner
-from cotrain.learning.update import UpdateSettings
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.weights import MasterWeights
 

@@ -28,7 +28,8 @@ from torch import Tensor
 
 from cotrain.core.aggregation import sequence_mean
 from cotrain.learning.forward import PACKED
-from cotrain.learning.update import PolicyLearner, UpdateSettings
+from cotrain.learning.steps import UpdateSettings
+from cotrain.learning.update import PolicyLearner
 from cotrain.policies.adapters import (
     ADAPTER_CONFIG,
     ADAPTER_FILE,

@@ -23,8 +23,9 @@ from cotrain.learning.forward import Form
 from cotrain.learning.frozen import FrozenLearner
 from cotrain.learning.probe import choose_form
 from cotrain.learning.scripted import ScriptedLearner
+from cotrain.learning.steps import UpdateSettings
 from cotrain.learning.supervised import SupervisedLearner
-from cotrain.learning.update import PolicyLearner, UpdateSettings
+from cotrain.learning.update import PolicyLearner
 from cotrain.policies.adapters import read_adapter_config
 from cotrain.policies.base import Sampler
 from cotrain.policies.causal_lm import CausalPolicy

@@ -12,7 +12,7 @@ COMPARISON/
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from cotrain.compare.base import (
     Cell,
@@ -25,7 +25,7 @@ from cotrain.compare.base import (
     Untrained,
     is_evaluated,
 )
-from cotrain.runs.checkpoint_folder import latest_complete
+from cotrain.runs.checkpoint_folder import complete_checkpoints
 from cotrain.runs.layout import CONFIG
 from cotrain.runs.rows import Row as Figures
 from cotrain.runs.store import RunFolder
@@ -129,20 +129,12 @@ def is_finished(path: Path) -> bool:
         return False
     run = RunFolder(path)
     last = max((int(row["step"]) for row in tested(run)), default=0)
-    saved = latest_complete(run.checkpoints).checkpoint
-    return saved is not None and saved.step == last > 0
+    return last > 0 and last in [saved.step for saved in complete_checkpoints(run.checkpoints)]
 
 
 def tested(run: RunFolder) -> list[Figures]:
-    """The run's own evaluation rows on the test split, by step."""
-    own = run.config()["algorithm"]["method"]
-    rows = [row for row in run.evaluations() if row["split"] == "test"]
-    return [row for row in rows if not _is_baseline(row, own)]
-
-
-def _is_baseline(row: Mapping[str, Any], own: str) -> bool:
-    players = row["policies"].values()
-    return row["method"] != own and all(player["run"] is not None for player in players)
+    """A cell's evaluation rows on the test split, by step; cells have no baselines."""
+    return [row for row in run.evaluations() if row["split"] == "test"]
 
 
 def assignments(settings: Settings) -> list[str]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from cotrain.compare.methods import METHODS, comparison_of_methods
 from cotrain.compare.plot import can_plot, write_plots
 from cotrain.compare.running import Ended, run_cells
 from cotrain.compare.table import table_of
-from cotrain.config import ConfigurationError, Fault, load_config
+from cotrain.config import DEFAULT_PRESET, ConfigurationError, Fault, load_config
 from cotrain.runs.durable import RunFolderRefusedError, write_whole
 from cotrain.runs.lock import FolderLock
 
@@ -31,7 +31,7 @@ def comparison_of(source: str | None, methods: Sequence[str], num_seeds: int | N
     found = None if source is None else load_comparison(source)
     if found is None:
         config = load_config(source)
-        base = source or "plan_path_tiny"
+        base = source or DEFAULT_PRESET
         found = comparison_of_methods(base, config, methods or METHODS, num_seeds or 3)
     elif methods:
         found = reduced(found, methods)
@@ -53,7 +53,8 @@ def run_comparison(
     """
     path.mkdir(parents=True, exist_ok=True)
     folder = CellFolder(path, comparison)
-    with closing(_Locked(path)):
+    with ExitStack() as stack:
+        stack.callback(FolderLock(path).release)
         _refuse_other_comparison(folder)
         _write(path / COMPARISON, asdict(comparison))
         failed = run_cells(folder, jobs, stop, show)
@@ -69,16 +70,6 @@ def write_findings(folder: CellFolder) -> Findings:
     if can_plot():
         write_plots(findings, folder.root)
     return findings
-
-
-class _Locked:
-    """The lock of a folder, to be closed."""
-
-    def __init__(self, path: Path) -> None:
-        self._lock = FolderLock(path)
-
-    def close(self) -> None:
-        self._lock.release()
 
 
 def _refuse_unfit_rows(comparison: Comparison) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from cotrain.core.aggregation import Aggregation
 from cotrain.learning.batching import Pack, WeightedSample, micro_batches
 from cotrain.learning.forward import Form, lay_out, reply_logprobs
 from cotrain.learning.moments import load_moments, save_moments
@@ -19,6 +21,24 @@ Loss: TypeAlias = Callable[[PreTrainedModel, Sequence[Pack]], Tensor]
 """The part of the loss that a micro-batch gives; parts are added up."""
 
 
+@dataclass(frozen=True, slots=True)
+class UpdateSettings:
+    """The settings of a policy's updates, named after the keys of the configuration."""
+
+    aggregation: Aggregation
+    max_reply_tokens: int
+    learning_rate: float
+    weight_decay: float = 0.01
+    max_grad_norm: float = 1.0
+    clip_low: float = 0.2
+    clip_high: float = 0.2
+    num_minibatches: int = 1
+    microbatch_tokens: int = 16384
+    max_logprob_gap: float = 0.1
+    kl_coefficient: float = 0.0
+    seed: int = 0
+
+
 class Steps:
     """AdamW on the masters of a policy's network."""
 
@@ -27,30 +47,28 @@ class Steps:
         policy: CausalPolicy,
         weights: MasterWeights,
         form: Form,
-        learning_rate: float,
-        weight_decay: float,
-        max_grad_norm: float,
-        microbatch_tokens: int,
+        settings: UpdateSettings,
     ) -> None:
         self._policy = policy
         self._weights = weights
         self._form = form
-        self._learning_rate = learning_rate
-        self._max_grad_norm = max_grad_norm
-        self._microbatch_tokens = microbatch_tokens
+        self._settings = settings
         policy.seal(weights.checksum())
         self._optimizer = torch.optim.AdamW(
-            weights.parameters.values(), lr=learning_rate, weight_decay=weight_decay, fused=True
+            weights.parameters.values(),
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            fused=True,
         )
 
     def set_rate(self, rate_factor: float) -> None:
         """Takes the next steps at this share of the learning rate."""
         for parameters in self._optimizer.param_groups:
-            parameters["lr"] = self._learning_rate * rate_factor
+            parameters["lr"] = self._settings.learning_rate * rate_factor
 
     def micro_batches(self, part: Sequence[WeightedSample]) -> Iterator[list[Pack]]:
         """The packs of a minibatch that go through the model together."""
-        return micro_batches(self._form.packing(part), self._microbatch_tokens)
+        return micro_batches(self._form.packing(part), self._settings.microbatch_tokens)
 
     def logprobs(self, model: PreTrainedModel, batch: Sequence[Pack]) -> Tensor:
         """The log-prob of each reply token of a micro-batch, [N]."""
@@ -74,7 +92,9 @@ class Steps:
         it or the loss is not finite.
         """
         norm = float(
-            torch.nn.utils.clip_grad_norm_(self._weights.parameters.values(), self._max_grad_norm)
+            torch.nn.utils.clip_grad_norm_(
+                self._weights.parameters.values(), self._settings.max_grad_norm
+            )
         )
         finite = math.isfinite(norm) and math.isfinite(loss)
         if finite:

@@ -16,8 +16,8 @@ from cotrain.core.seeds import derive_seed
 from cotrain.learning.base import UpdateReport
 from cotrain.learning.batching import Pack, WeightedSample, minibatches
 from cotrain.learning.forward import Form, per_token
-from cotrain.learning.steps import Steps
-from cotrain.learning.update import UpdateSettings, loss_shares, weigh
+from cotrain.learning.steps import Steps, UpdateSettings
+from cotrain.learning.update import loss_shares, weigh
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.weights import MasterWeights
 
@@ -34,15 +34,7 @@ class SupervisedLearner:
     ) -> None:
         self._policy = policy
         self._settings = settings
-        self._steps = Steps(
-            policy,
-            weights,
-            form,
-            settings.learning_rate,
-            settings.weight_decay,
-            settings.max_grad_norm,
-            settings.microbatch_tokens,
-        )
+        self._steps = Steps(policy, weights, form, settings)
 
     def update(
         self, samples: Sequence[CreditedSample], step: int, rate_factor: float

@@ -14,35 +14,16 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from cotrain.core.aggregation import Aggregation
 from cotrain.core.loss import clipped_surrogate, is_clipped, kl_k3
 from cotrain.core.samples import CreditedSample
 from cotrain.core.seeds import derive_seed
 from cotrain.learning.base import LearningError, UpdateReport
 from cotrain.learning.batching import Pack, WeightedSample, minibatches
 from cotrain.learning.forward import Form, per_token
-from cotrain.learning.steps import Steps
+from cotrain.learning.steps import Steps, UpdateSettings
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.networks import Network
 from cotrain.policies.weights import MasterWeights
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateSettings:
-    """The settings of a policy's updates, named after the keys of the configuration."""
-
-    aggregation: Aggregation
-    max_reply_tokens: int
-    learning_rate: float
-    weight_decay: float = 0.01
-    max_grad_norm: float = 1.0
-    clip_low: float = 0.2
-    clip_high: float = 0.2
-    num_minibatches: int = 1
-    microbatch_tokens: int = 16384
-    max_logprob_gap: float = 0.1
-    kl_coefficient: float = 0.0
-    seed: int = 0
 
 
 @dataclass(slots=True)
@@ -77,15 +58,7 @@ class PolicyLearner:
         self._policy = policy
         self._settings = settings
         self._reference = reference
-        self._steps = Steps(
-            policy,
-            weights,
-            form,
-            settings.learning_rate,
-            settings.weight_decay,
-            settings.max_grad_norm,
-            settings.microbatch_tokens,
-        )
+        self._steps = Steps(policy, weights, form, settings)
 
     def update(
         self, samples: Sequence[CreditedSample], step: int, rate_factor: float

@@ -3,12 +3,11 @@
 import json
 
 import pytest
+import reasoning_gym
 
 from cotrain.environments.data.maths_records import digest_of
 from cotrain.environments.graders import verifier_worker
 from cotrain.environments.graders.maths import worker as maths_worker
-
-reasoning_gym = pytest.importorskip("reasoning_gym")
 
 SEED = 7
 
