@@ -381,7 +381,6 @@ def test_a_base_may_move_if_it_stays_the_same(regime: str, tmp_path: Path) -> No
         {"team.roles.planner.model": "scripted:planner.py"},
         {"team.roles.planner.model": "elsewhere"},
         {"run.steps": 3},
-        {"sampling.candidates": 2},
         {"team.alternate_every": 1},
     ],
 )
@@ -390,6 +389,16 @@ def test_a_key_that_cannot_change_a_saved_team_is_refused(
 ) -> None:
     with pytest.raises(ConfigurationError, match="a saved team keeps the weights it has"):
         cotrain.evaluate(runs["lora_per_role"].path, override)
+
+
+def test_how_training_samples_changes_no_evaluation(runs: dict[str, cotrain.Run]) -> None:
+    path = runs["lora_per_role"].path
+    overrides = {
+        "sampling.candidates": 3,
+        "sampling.tasks_per_step": 1,
+        "sampling.temperature": 0.3,
+    }
+    assert cotrain.evaluate(path, overrides) == cotrain.evaluate(path)
 
 
 def test_a_script_has_no_turn_and_does_not_count_as_trained(tmp_path: Path) -> None:

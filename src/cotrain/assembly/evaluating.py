@@ -115,11 +115,15 @@ def _saved_team(checkpoint: Path, overrides: Mapping[str, object], lineup: Lineu
 
 
 ADJUSTABLE = re.compile(
-    r"(environment|evaluation|limits|logging|sandbox)\..+|team\.(turns|team_weight|policies)"
-    r"|model\.(name|dtype|threads|chat_template_options.*)|sampling\.max_\w+|algorithm\.method"
+    r"(environment|evaluation|limits|logging|sampling|sandbox)\..+"
+    r"|team\.(turns|team_weight|policies)|algorithm\.method"
+    r"|model\.(name|dtype|threads|chat_template_options.*)"
     r"|team\.roles\.[^.]+\.(prompt|max_reply_tokens)"
 )
-"""The keys that change how a saved team is evaluated. A base that was moved may be named anew."""
+"""The keys that say how a saved team is evaluated, and `sampling`, whose limits an evaluation shares.
+
+How training samples changes no evaluation. A base that was moved may be named anew.
+"""
 
 
 def _refuse_without_effect(config: Mapping[str, Any], overrides: Mapping[str, object]) -> None:
