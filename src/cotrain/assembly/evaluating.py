@@ -120,9 +120,9 @@ ADJUSTABLE = re.compile(
     r"|model\.(name|dtype|threads|chat_template_options.*)"
     r"|team\.roles\.[^.]+\.(prompt|max_reply_tokens)"
 )
-"""The keys that say how a saved team is evaluated, and `sampling`, whose limits an evaluation shares.
+"""The keys that say how a saved team is evaluated. A base that was moved may be named anew.
 
-How training samples changes no evaluation. A base that was moved may be named anew.
+An evaluation shares the limits of `sampling`; how training samples changes nothing of it.
 """
 
 
