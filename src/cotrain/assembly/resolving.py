@@ -1,5 +1,6 @@
 """What `auto` stands for on this machine, decided once and stored with the run."""
 
+import os
 from typing import Any
 
 import torch
@@ -10,6 +11,8 @@ from cotrain.config import Config, replaced
 from cotrain.environments.base import Environment
 from cotrain.policies.loading import architecture, auto_dtype
 from cotrain.runs.manifest import available_cpus
+
+MAX_THREADS = 1024
 
 
 def resolved(config: Config, environment: Environment[Any]) -> Config:
@@ -26,9 +29,15 @@ def resolved(config: Config, environment: Environment[Any]) -> Config:
 
 def threads_resolved(config: Config) -> Config:
     """The configuration with the thread count in place, to which the process is also set."""
-    threads = available_cpus() if config.model.threads == "auto" else config.model.threads
+    threads = _auto_threads() if config.model.threads == "auto" else config.model.threads
     torch.set_num_threads(threads)
     return replaced(config, {"model.threads": threads})
+
+
+def _auto_threads() -> int:
+    """`OMP_NUM_THREADS` where it is a number, as in torch itself, else the usable processors."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return min(int(asked), MAX_THREADS) if asked.isdecimal() and int(asked) else available_cpus()
 
 
 def _largest(config: Config, environment: Environment[Any]) -> int:

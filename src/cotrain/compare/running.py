@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from cotrain.compare.base import Cell, is_evaluated, needs
 from cotrain.compare.cells import CellFolder
+from cotrain.runs.manifest import available_cpus
 
 POLL_SECONDS = 0.2
 
@@ -41,7 +42,7 @@ def run_cells(
     waiting = [cell for cell in folder.comparison.cells() if not folder.is_done(cell)]
     running: set[Future[Ended]] = set()
     failed: list[Ended] = []
-    children = Children(stop, max(1, (os.cpu_count() or 1) // jobs))
+    children = Children(stop, max(1, available_cpus() // jobs))
     with ThreadPoolExecutor(jobs) as threads:
         while True:
             ready = [] if stop() else [cell for cell in waiting if _is_ready(folder, cell)]
@@ -51,11 +52,12 @@ def run_cells(
             if not running:
                 return failed
             try:
-                ended = [future.result() for future in wait(running, None, FIRST_COMPLETED).done]
+                found = wait(running, None, FIRST_COMPLETED)
             except KeyboardInterrupt:
                 children.interrupt()
                 raise
-            running = {future for future in running if not future.done()}
+            running = found.not_done
+            ended = [future.result() for future in found.done]
             for one in ended:
                 show(one)
             failed += [one for one in ended if not one.done and not stop()]

@@ -147,7 +147,9 @@ class ModelSettings(Section):
         "is resolved once and stored with the run.",
     )
     threads: Literal["auto"] | Annotated[int, Field(ge=1, le=1024)] = Field(
-        default="auto", description="CPU threads; `auto` is resolved once and stored with the run."
+        default="auto",
+        description="CPU threads; `auto` is `OMP_NUM_THREADS`, if set, or all of them, and is "
+        "resolved once and stored with the run.",
     )
     lora_rank: AtLeastOne | None = Field(
         default=None,
