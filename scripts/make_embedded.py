@@ -30,7 +30,7 @@ from transformers import PreTrainedTokenizerFast
 from cotrain.assembly.commands import train
 from cotrain.environments.base import Environment
 from cotrain.learning.forward import PACKED
-from cotrain.learning.imitation import Demonstration, Imitation, ImitationSettings
+from cotrain.learning.imitation import Demonstration, Imitation, Schedule
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.chat import ChatCodec
 from cotrain.policies.loading import EMBEDDED_ROOT
@@ -72,8 +72,8 @@ def make_base(options: argparse.Namespace) -> None:
     codec = ChatCodec(tokenizer, (tokenizer.eos_token_id,), {})
     policy = CausalPolicy("base", WholeModel(model, tokenizer), codec, 10**6)
     weights = MasterWeights(policy.network.tensors(), torch.float32)
-    settings = ImitationSettings(learning_rate=2e-3, num_steps=options.steps)
-    imitation = Imitation(policy, weights, PACKED, settings)
+    schedule = Schedule(learning_rate=2e-3, num_steps=options.steps)
+    imitation = Imitation(policy, weights, PACKED, schedule)
     demonstrations = mixed(lesson, codec, tokenizer, options)
     began, loss = time.time(), 0.0
     for step in range(1, options.steps + 1):

@@ -64,11 +64,10 @@ def test_rows_are_trained_and_played_and_what_is_done_is_kept(
     assert found["start"]["cells"][0]["steps"] == 0
     run = RunFolder(folder / "cells" / "a" / "seed_0")
     assert run.evaluations()[-1]["solved"] == found["a"]["cells"][0]["solved"]
-    assert {claim["verdict"] for claim in first.document["claims"]} <= {
-        "holds",
-        "does not hold",
-        "not decided",
-    }
+    a, b = (found[name]["cells"][0]["solved"] for name in "ab")
+    difference = first.document["claims"][0]["difference"]
+    assert difference["mean"] == (a.count("1") - b.count("1")) / len(a)
+    assert difference["discordant"] == sum(x != y for x, y in zip(a, b, strict=True))
     for name in ("compare.json", "comparison.json", "table.txt", "success.png", "success.svg"):
         assert (folder / name).stat().st_size > 0
 
@@ -81,6 +80,29 @@ def test_rows_are_trained_and_played_and_what_is_done_is_kept(
     refused = call("compare", changed, "--run-dir", folder)
     assert refused.code == 2
     assert "differs in settings" in refused.stderr
+
+    some = call("compare", write(), "--run-dir", folder, "--methods", "a")
+    assert some.code == 0, some.stderr
+    another = write(ROWS.replace('"team_grpo"', '"at_grpo"'))
+    refused = call("compare", another, "--run-dir", folder)
+    assert refused.code == 2  # although row b was left out in between
+    assert "differs in row b" in refused.stderr
+
+
+def test_a_base_that_says_something_else_now_is_another_comparison(
+    tmp_path: Path, write: Callable[..., Path]
+) -> None:
+    base = tmp_path / "base.toml"
+    base.write_text("[run]\nsteps = 1\n", "utf-8")
+    rows = write("[rows.a]\ntrain = {}\n")
+    rows.write_text(rows.read_text().replace('"plan_path_tiny"', f'"{base}"'), "utf-8")
+    folder = tmp_path / "comparison"
+    done = call("compare", rows, "--run-dir", folder)
+    assert done.code == 0, done.stderr
+    base.write_text("[run]\nsteps = 1\n[evaluation]\nseed = 9\n", "utf-8")
+    refused = call("compare", rows, "--run-dir", folder)
+    assert refused.code == 2
+    assert f"differs in what {base} says" in refused.stderr
 
 
 def test_a_row_imitates_the_solved_episodes_of_the_row_it_names(

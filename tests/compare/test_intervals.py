@@ -38,7 +38,26 @@ def test_exchanged_rows_have_the_mirrored_interval() -> None:
     ],
 )
 def test_a_claim_holds_above_zero_and_does_not_below(low: float, high: float, verdict: str) -> None:
-    assert Difference(0.0, low, high, ()).verdict == verdict
+    assert Difference(0.0, low, high, low, high, (0.0,), 99).verdict == verdict
+
+
+def test_too_few_pairs_that_differ_decide_nothing() -> None:
+    same = "1" * 490
+    for number, verdict in [(5, "not decided"), (6, "holds")]:
+        rest = 10 - number
+        found = paired_difference(
+            [same + "1" * number + "0" * rest], [same + "0" * number + "0" * rest]
+        )
+        assert found.low > 0
+        assert (found.discordant, found.verdict) == (number, verdict)
+
+
+def test_the_interval_over_tasks_takes_all_seeds_of_a_task_together() -> None:
+    first, second = "1" * 60 + "0" * 40, "1" * 30 + "0" * 70
+    one = paired_difference([first], [second])
+    three = paired_difference([first] * 3, [second] * 3)  # nothing new is learnt of the tasks
+    assert three.task_high - three.task_low == pytest.approx(one.high - one.low, abs=0.01)
+    assert three.high - three.low < 0.7 * (one.high - one.low)
 
 
 def test_the_same_figures_give_the_same_interval() -> None:
@@ -47,11 +66,25 @@ def test_the_same_figures_give_the_same_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("better", "than"), [([], []), (["1"], ["1", "0"]), (["11"], ["1"]), ([""], [""])]
+    ("better", "than"),
+    [([], []), (["1"], ["1", "0"]), (["11"], ["1"]), ([""], [""]), (["1", "11"], ["1", "11"])],
 )
 def test_rows_that_cannot_be_paired_are_refused(better: list[str], than: list[str]) -> None:
     with pytest.raises(ValueError, match="paired by seed and task"):
         paired_difference(better, than)
+
+
+def test_the_interval_over_tasks_holds_the_true_difference_where_seeds_share_hard_tasks() -> None:
+    generator, held, trials = random.Random(1), 0, 300
+    for trial in range(trials):
+        gains = [generator.random() < 0.3 for _ in range(150)]  # of a task, the same for all seeds
+        rows = [
+            ["".join("01"[gain and generator.random() < 0.9] for gain in gains) for _ in range(3)],
+            ["0" * 150] * 3,
+        ]
+        found = paired_difference(*rows, seed=trial)
+        held += found.task_low <= 0.27 <= found.task_high
+    assert 0.91 <= held / trials <= 0.98
 
 
 def test_the_interval_holds_the_true_difference_about_95_times_in_100() -> None:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from cotrain.compare.base import Imitating, Played, Trained, Untrained
+from cotrain.compare.base import Imitating, Place, Played, Trained, Untrained
 from cotrain.compare.command import comparison_of
 from cotrain.compare.loading import load_comparison, reduced, shipped_comparisons
+from cotrain.compare.methods import MAX_STEPS
 from cotrain.config import ConfigurationError
 
 WHOLE = """
@@ -48,8 +49,15 @@ def test_a_file_gives_its_rows_in_order_and_the_matrix_after_them(tmp_path: Path
         Imitating("b", "a", {}),
         Untrained("start", "a"),
         Played("mixed", "a", {"planner": "b"}, (("planner", "proposer"),)),
-        Played("a-on-larger", "a", settings={"environment.options.size": 8}, place="larger"),
-        Untrained("start-on-larger", "a", {"environment.options.size": 8}, "larger"),
+        Played(
+            "a-on-larger",
+            "a",
+            settings={"environment.options.size": 8},
+            place=Place("a", "larger"),
+        ),
+        Untrained(
+            "start-on-larger", "a", {"environment.options.size": 8}, Place("start", "larger")
+        ),
     )
 
 
@@ -73,9 +81,15 @@ def test_chosen_rows_bring_what_they_need_and_the_claims_about_them(tmp_path: Pa
         ('swap = ["planner=proposer"]', 'swap = ["planner"]', "must be ROLE=ROLE"),
         ('untrained = "a"', 'untrained = "mixed"', "must name a trained row before it"),
         ('than = "b"', 'than = "bb"', "no such row"),
-        ("[rows.b]", "[rows.b]\ncolour = 1", "colour"),
+        ("[rows.b]", "[rows.b]\nimitat = 1", "rows.b.imitat = 1: unknown key, allowed are train, "),
+        ("seeds = 2", "sedes = 2", "sedes = 2: unknown key, allowed are base, "),
+        ("says =", "say =", "nearest known: says"),
+        ("[rows.b]", "[rows.'b/c']", "rows.b/c: the name must consist of letters"),
+        ("to.larger", "to.'..'", "transfer.to...: the name must consist of letters"),
+        ('imitate = "a"', 'train = {}\nsettings = {"run.steps" = 1}', "belong into train"),
+        ('swap = ["planner=proposer"]', 'swap = ["=planner"]', "must be ROLE=ROLE"),
         ('rows = ["a", "start"]', 'rows = ["z"]', '"z": must name a trained row'),
-        ("[transfer]", "[transfer", "readable TOML"),
+        ("[transfer]", "[transfer", "mine.toml, line 15: not valid TOML"),
     ],
 )
 def test_a_fault_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -89,6 +103,42 @@ def test_a_row_whose_configuration_is_wrong_is_named_before_anything_runs(tmp_pa
     path = written(tmp_path, WHOLE.replace('"team_grpo"', '"team_gropo"'))
     with pytest.raises(ConfigurationError, match=r"row a: algorithm\.method"):
         comparison_of(path, [], None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"planner=proposer"', '"planer=proposer"', 'row mixed: swap or policies = "planer"'),
+        ("{ planner =", "{ planer =", 'row mixed: swap or policies = "planer"'),
+        (
+            '{ "environment.options.size" = 8 }',
+            '{ "environment.sise" = 8 }',
+            "row a-on-larger: env",
+        ),
+        ("= 1000 }", '= 1000, "logging.episodes" = "none" }', "row b: logging.episodes"),
+        (
+            'imitate = "a"',
+            'imitate = "a"\nsettings = { "algorithm.kl_coefficient" = 1.0 }',
+            "row b",
+        ),
+        ("= 1000 }", '= 1000, "run.seed" = 1 }', "run.seed = 1: must be left out"),
+        ('"team_grpo" }', '"team_grpo", "run.name" = "x" }', "row a: run.name"),
+    ],
+)
+def test_what_would_fail_after_hours_is_named_at_once(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    assert old in WHOLE
+    with pytest.raises(ConfigurationError) as caught:
+        comparison_of(written(tmp_path, WHOLE.replace(old, new)), [], None)
+    assert said in str(caught.value)
+
+
+def test_a_start_may_have_settings_of_its_own(tmp_path: Path) -> None:
+    text = WHOLE.replace('untrained = "a"', 'untrained = "a"\nsettings = { "team.turns" = 2 }')
+    comparison = load_comparison(written(tmp_path, text))
+    assert comparison is not None
+    assert comparison.row("start") == Untrained("start", "a", {"team.turns": 2})
 
 
 def test_a_budget_of_tokens_is_asked_for(tmp_path: Path) -> None:
@@ -110,6 +160,13 @@ def test_methods_of_a_preset_are_rows(tmp_path: Path) -> None:
     comparison = comparison_of("plan_path_tiny", ["at_grpo", "team", "single"], 2)
     assert [row.name for row in comparison.rows] == ["at_grpo", "team", "single_grpo", "single"]
     assert comparison.num_seeds == 2
+    assert comparison.settings["run.steps"] == MAX_STEPS
+
+
+def test_a_method_that_is_named_twice_is_one_row() -> None:
+    comparison = comparison_of("plan_path_tiny", ["at_grpo", "at_grpo"], 1)
+    assert [row.name for row in comparison.rows] == ["at_grpo"]
+    assert comparison.claims == ()
 
 
 def test_an_unknown_method_is_named_with_the_nearest() -> None:

@@ -7,12 +7,12 @@ from tests.learning.batches import plain_logprobs
 from tests.policies.toy_policies import toy_policy
 
 from cotrain.learning.forward import PACKED, PLAIN, Form
-from cotrain.learning.imitation import Demonstration, Imitation, ImitationSettings
+from cotrain.learning.imitation import Demonstration, Imitation, Schedule
 from cotrain.policies.base import Decoding, SampleRequest
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.weights import MasterWeights
 
-SETTINGS = ImitationSettings(learning_rate=0.01, num_steps=40, warmup_steps=5)
+SCHEDULE = Schedule(learning_rate=0.01, num_steps=40, warmup_steps=5)
 LESSONS = (
     Demonstration((1, 5, 7, 8, 2), ((9, 10, 2), (9, 11, 12, 2))),
     Demonstration((1, 6, 7), ((13, 2),)),
@@ -20,7 +20,7 @@ LESSONS = (
 
 
 def learner(policy: CausalPolicy, form: Form = PACKED) -> Imitation:
-    return Imitation(policy, MasterWeights(policy.network.tensors(), torch.float32), form, SETTINGS)
+    return Imitation(policy, MasterWeights(policy.network.tensors(), torch.float32), form, SCHEDULE)
 
 
 @pytest.mark.parametrize("form", [PACKED, PLAIN], ids=lambda form: form.name)
@@ -49,5 +49,5 @@ def test_the_rate_falls_to_zero_at_the_end() -> None:
     policy = toy_policy()
     imitation = learner(policy)
     before = {n: p.detach().clone() for n, p in policy.model.named_parameters()}
-    imitation.step(SETTINGS.num_steps + 1, LESSONS)
+    imitation.step(SCHEDULE.num_steps + 1, LESSONS)
     assert all(torch.equal(p, before[n]) for n, p in policy.model.named_parameters())

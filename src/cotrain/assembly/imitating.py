@@ -91,6 +91,7 @@ def lessons_to_imitate(config: Config, environment: Environment[Any]) -> Imitati
     of other roles, or hold nothing that can be imitated.
     """
     _refuse_scripts_alone(config, environment)
+    _refuse_other_game(config)
     sources = config.imitation.episodes
     try:
         hashes = tuple(map(hash_of, sources))
@@ -101,7 +102,6 @@ def lessons_to_imitate(config: Config, environment: Environment[Any]) -> Imitati
         raise _refused(config, str(error)) from error
     if not kept:
         raise _refused(config, f"hold no solved training episode: {_told(counts)}")
-    _refuse_other_game(config)
     _refuse_other_roles(config, environment, kept)
     notes = _notes_of_choice(config, environment, counts, len(kept))
     return ImitationLessons(kept, hashes, tuple(notes))
@@ -150,7 +150,7 @@ def _solved(sources: Sequence[str], counts: Counter[str]) -> Iterator[Episode]:
 
 def _refuse_scripts_alone(config: Config, environment: Environment[Any]) -> None:
     roles = [role.name for role in environment.roles]
-    first = trainable_roles(config, environment)[0]
+    first = trainable_roles(config, environment)[0]  # a script only where scripts play all roles
     model = config.team.role(first).model
     if model is not None and model.startswith(SCRIPTED_PREFIX):
         allowed = f"leaves nothing to train: scripts play {_listed(roles)}"
@@ -213,8 +213,9 @@ def _notes_of_choice(
             yield f"replies of {role.name} are not imitated: it is frozen, or a script plays it"
     here = config.model_dump(mode="json")["environment"]["options"]
     for source, there in _environments(config.imitation.episodes):
-        if there.get("options") != here:
-            yield f"{source} was played with other environment.options: {show(there['options'])}"
+        options = there.get("options")
+        if options != here:
+            yield f"{source} was played with other environment.options: {show(options)}"
 
 
 def _notes_of_encoding(found: Encoded) -> Iterator[str]:

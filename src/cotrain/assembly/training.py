@@ -197,7 +197,7 @@ def _recorder(
         evaluation.tasks,
         evaluation.validation_tasks,
         config.logging.episodes,
-        evaluation.watch,
+        0 if config.algorithm.method == IMITATION else evaluation.watch,  # its scores are given
     )
     settings = config.model_dump(mode="json")
     kept = Kept(policies.samplers, policies.learners, policies.bases, settings)

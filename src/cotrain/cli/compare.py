@@ -12,6 +12,8 @@ from cotrain.cli.interrupts import StopRequest
 from cotrain.cli.options import AsJson, print_json
 from cotrain.compare.running import Ended
 
+HOW_TO_GO_ON = "The same command goes on with it."
+
 
 def compare(
     config: Annotated[
@@ -23,7 +25,8 @@ def compare(
         typer.Option(metavar="M,M,...", help="Of a configuration; or rows of a comparison."),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Seeds 0 to N - 1 of every row. Default: 3.")
+        int | None,
+        typer.Option(min=1, help="Seeds 0 to N - 1 of every row. Default: the file's, else 3."),
     ] = None,
     run_dir: Annotated[
         Path | None,
@@ -51,16 +54,22 @@ def compare(
             return
         request = StopRequest()
         request.install()
-        findings, failed = command.run_comparison(comparison, path, jobs, request, _show)
+        try:
+            findings, failed = command.run_comparison(comparison, path, jobs, request, _show)
+        except KeyboardInterrupt:
+            stop(f"Stopped at once. {HOW_TO_GO_ON}", FAILED)
+            return
         print_json(findings.as_json()) if as_json else print(table_of(findings))
         if not as_json:
             print(f"\nThe comparison is in {path}.")
         if failed:
             names = ", ".join(f"{one.cell.row.name}, seed {one.cell.seed}" for one in failed)
             stop(f"The run failed: {names}. The logs are in {path}/cells.", FAILED)
+        if request():
+            print(f"Stopped. {HOW_TO_GO_ON}", file=sys.stderr)
 
 
 def _show(ended: Ended) -> None:
-    how = "done" if ended.done else "stopped" if ended.code == 0 else f"failed ({ended.code})"
+    how = "done" if ended.done else "stopped" if ended.stopped else f"failed ({ended.code})"
     name = f"{ended.cell.row.name}, seed {ended.cell.seed}"
     print(f"{name}: {how} after {ended.seconds:.0f} s", file=sys.stderr, flush=True)

@@ -26,13 +26,21 @@ class Imitating:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a row stands in the transfer matrix: the row of the table it is of, and its column."""
+
+    row: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
 class Untrained:
     """A trained row before its first step, on its own tasks or under other settings."""
 
     name: str
     team: str
     settings: Settings = field(default_factory=dict[str, object])
-    place: str = ""
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +48,7 @@ class Played:
     """A trained row's team, evaluated in another lineup or under other settings.
 
     `policies` says for a role from which row its policy is; `swaps` are pairs of roles. Settings
-    are those of an evaluation; without any the tasks are the same as in the other rows. `place` is
-    its column in the transfer matrix, empty for a row of the table.
+    are those of an evaluation; without any the tasks are the same as in the other rows.
     """
 
     name: str
@@ -49,7 +56,7 @@ class Played:
     policies: Mapping[str, str] = field(default_factory=dict[str, str])
     swaps: tuple[tuple[str, str], ...] = ()
     settings: Settings = field(default_factory=dict[str, object])
-    place: str = ""
+    place: Place | None = None
 
 
 Row: TypeAlias = Trained | Imitating | Untrained | Played
@@ -85,6 +92,15 @@ def is_evaluated(row: Row) -> bool:
             return bool(settings)
         case _:
             return False
+
+
+def is_elsewhere(row: Row) -> bool:
+    """Whether a row stands in the transfer matrix instead of the table.
+
+    >>> is_elsewhere(Played("b", "a", place=Place("a", "7x7"))), is_elsewhere(Trained("a", {}))
+    (True, False)
+    """
+    return isinstance(row, Played | Untrained) and row.place is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +139,19 @@ class Comparison:
     def row(self, name: str) -> Row:
         """The row of this name; raises KeyError without one."""
         return {row.name: row for row in self.rows}[name]
+
+
+def settings_of(comparison: Comparison, row: Row) -> dict[str, object]:
+    """The settings over the base of a row that is trained or imitates, or of a team's start.
+
+    What imitates samples nothing, so that the budget of all rows is none of its settings. A played
+    row's settings are those of its evaluation.
+    """
+    if isinstance(row, Played):
+        return dict(row.settings)
+    if isinstance(row, Untrained):
+        return {**settings_of(comparison, comparison.row(row.team)), **row.settings}
+    shared = dict(comparison.settings)
+    if isinstance(row, Imitating):
+        shared.pop("run.max_sampled_tokens", None)
+    return {**shared, **row.settings}

@@ -24,10 +24,12 @@ from cotrain.compare.base import (
     Trained,
     Untrained,
     is_evaluated,
+    settings_of,
 )
 from cotrain.runs.checkpoint_folder import complete_checkpoints
 from cotrain.runs.layout import CONFIG
 from cotrain.runs.rows import Row as Figures
+from cotrain.runs.rows import read_document
 from cotrain.runs.store import RunFolder
 
 
@@ -58,11 +60,9 @@ class CellFolder:
             case Imitating(teacher=teacher):
                 episodes = ("--from", str(self.run_dir(teacher, cell.seed)))
                 return self._training("sft", cell, episodes)
-            case Untrained(team=team, settings=settings):
-                trained = self.comparison.row(team)
-                own = self._settings(trained, cell.seed) | dict(settings)
-                words = ["evaluate", self.comparison.base, *assignments(own), "--json"]
-                return words if settings else None
+            case Untrained(settings=settings):
+                own = assignments(self._settings(cell))
+                return ["evaluate", self.comparison.base, *own, "--json"] if settings else None
             case Played() as played:
                 return self._evaluation(played, cell.seed)
 
@@ -78,12 +78,12 @@ class CellFolder:
         return any(path.is_dir() or path.suffix == ".json" for path in found)
 
     def evaluation(self, cell: Cell) -> Figures:
-        """The cell's evaluation row on the test split.
+        """The evaluation row on the test split of a cell that is done.
 
-        Raises RunFolderError where it has none.
+        Raises RunFolderError for one that cannot be read.
         """
         if is_evaluated(cell.row):
-            return cast("Figures", json.loads(self.result(cell).read_text("utf-8")))
+            return read_document(self.result(cell))
         rows = tested(RunFolder(self.run_dir(_trained_name(cell.row), cell.seed)))
         return rows[0] if isinstance(cell.row, Untrained) else rows[-1]
 
@@ -95,18 +95,14 @@ class CellFolder:
         run = ["--run-dir", str(folder)]
         if (folder / CONFIG).exists():
             return [command, "--resume", *run]
-        settings = assignments(self._settings(cell.row, cell.seed))
+        settings = assignments(self._settings(cell))
         return [command, self.comparison.base, *more, *settings, *run]
 
-    def _settings(self, row: Row, seed: int) -> dict[str, object]:
-        """The settings of a trained row's cell over the base."""
-        own = row.settings if isinstance(row, Trained | Imitating) else {}
-        name = f"{self.comparison.name}-{row.name}"
-        fixed = {"run.seed": seed, "run.name": name, "evaluation.baselines": []}
-        found = {**self.comparison.settings, **own, **fixed}
-        if isinstance(row, Imitating):
-            found.pop("run.max_sampled_tokens", None)  # nothing is sampled
-        return found
+    def _settings(self, cell: Cell) -> dict[str, object]:
+        """The settings of a trained or untrained row's cell over the base."""
+        name = f"{self.comparison.name}-{cell.row.name}"
+        fixed = {"run.seed": cell.seed, "run.name": name, "evaluation.baselines": []}
+        return {**settings_of(self.comparison, cell.row), **fixed}
 
     def _evaluation(self, row: Played, seed: int) -> list[str]:
         lineup = [

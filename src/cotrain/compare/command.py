@@ -7,17 +7,19 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from cotrain.compare.base import Comparison, Imitating, Trained
+from cotrain.compare.base import Comparison
 from cotrain.compare.cells import CellFolder
+from cotrain.compare.checking import refuse_unfit_rows
 from cotrain.compare.figures import Findings, findings_of
 from cotrain.compare.loading import load_comparison, reduced
 from cotrain.compare.methods import METHODS, comparison_of_methods
 from cotrain.compare.plot import can_plot, write_plots
 from cotrain.compare.running import Ended, run_cells
 from cotrain.compare.table import table_of
-from cotrain.config import DEFAULT_PRESET, ConfigurationError, Fault, load_config
+from cotrain.config import DEFAULT_PRESET, load_config
 from cotrain.runs.durable import RunFolderRefusedError, write_whole
 from cotrain.runs.lock import FolderLock
+from cotrain.runs.rows import read_document
 
 COMPARISON, FIGURES, TABLE = "comparison.json", "compare.json", "table.txt"
 
@@ -25,8 +27,8 @@ COMPARISON, FIGURES, TABLE = "comparison.json", "compare.json", "table.txt"
 def comparison_of(source: str | None, methods: Sequence[str], num_seeds: int | None) -> Comparison:
     """What `cotrain compare SOURCE --methods M,M --seeds N` compares, checked.
 
-    SOURCE is a comparison, or a configuration or preset whose methods are compared. Raises
-    ConfigurationError with the faults of every row.
+    SOURCE is a comparison, or a configuration or preset whose methods are compared with 3 seeds.
+    Raises ConfigurationError with the faults of every row.
     """
     found = None if source is None else load_comparison(source)
     if found is None:
@@ -36,7 +38,7 @@ def comparison_of(source: str | None, methods: Sequence[str], num_seeds: int | N
     elif methods:
         found = reduced(found, methods)
     found = found if num_seeds is None else replace(found, num_seeds=num_seeds)
-    _refuse_unfit_rows(found)
+    refuse_unfit_rows(found)
     return found
 
 
@@ -55,8 +57,7 @@ def run_comparison(
     folder = CellFolder(path, comparison)
     with ExitStack() as stack:
         stack.callback(FolderLock(path).release)
-        _refuse_other_comparison(folder)
-        _write(path / COMPARISON, asdict(comparison))
+        _write(path / COMPARISON, _to_remember(folder))
         failed = run_cells(folder, jobs, stop, show)
         return write_findings(folder), failed
 
@@ -72,43 +73,30 @@ def write_findings(folder: CellFolder) -> Findings:
     return findings
 
 
-def _refuse_unfit_rows(comparison: Comparison) -> None:
-    """Every trained row must be a valid configuration with a budget of tokens."""
-    faults: list[Fault] = []
-    for row in comparison.rows:
-        if not isinstance(row, Trained | Imitating):
-            continue
-        try:
-            config = load_config(comparison.base, {**comparison.settings, **row.settings})
-        except ConfigurationError as error:
-            faults += [replace(f, key=f"row {row.name}: {f.key}") for f in error.faults]
-            continue
-        if config.run.max_sampled_tokens is None and isinstance(row, Trained):
-            key = f"row {row.name}: run.max_sampled_tokens"
-            faults.append(Fault(key, "not set", "must be set: the budget of every cell"))
-    if faults:
-        raise ConfigurationError(faults)
+def _to_remember(folder: CellFolder) -> dict[str, Any]:
+    """What `comparison.json` holds: the comparison, the base as it is read, and rows begun before.
 
-
-def _refuse_other_comparison(folder: CellFolder) -> None:
-    """Rows and seeds may be added; what has figures or a run already must be the same."""
+    Rows and seeds may be added or left out; what has figures or a run already must be the same.
+    Raises RunFolderRefusedError where it is not.
+    """
+    base = load_config(folder.comparison.base).model_dump(mode="json")
+    now: dict[str, Any] = json.loads(json.dumps({**asdict(folder.comparison), "content": base}))
     file = folder.root / COMPARISON
     if not file.exists():
-        return
-    before: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    now = json.loads(json.dumps(asdict(folder.comparison)))
-    changed = [key for key in ("base", "settings") if before[key] != now[key]]
+        return now
+    before = read_document(file)
     rows = {row["name"]: row for row in now["rows"]}
-    changed += [
-        f"row {row['name']}"
-        for row in before["rows"]
-        if row != rows.get(row["name"], row) and folder.has_begun(row["name"])
-    ]
-    if changed:
+    begun = [row for row in before.get("rows", ()) if folder.has_begun(row["name"])]
+    changed = [key for key in ("base", "settings") if before.get(key) != now[key]]
+    if before.get("content") != base and "base" not in changed:
+        changed.append(f"what {now['base']} says")
+    changed += [f"row {row['name']}" for row in begun if row != rows.get(row["name"], row)]
+    if changed and begun:
         raise RunFolderRefusedError(
             f"{folder.root} holds a comparison that differs in {', '.join(changed)}: choose "
             "another folder with --run-dir, or bring back what it began with"
         )
+    return {**now, "rows": [*now["rows"], *(row for row in begun if row["name"] not in rows)]}
 
 
 def _write(path: Path, values: object) -> None:

@@ -24,6 +24,7 @@ class CellFigures:
     turns: int
     turns_mean: float
     tokens_mean: float
+    task_hash: str
     tokens_sampled: int = 0
     tokens_trained: int = 0
     steps: int = 0
@@ -35,16 +36,20 @@ class CellFigures:
 
 @dataclass(frozen=True, slots=True)
 class RowFigures:
-    """One row over the seeds that are done; the interval is over all their tasks together."""
+    """One row over the seeds that are done."""
 
     row: Row
     cells: tuple[CellFigures, ...]
 
     @property
     def success(self) -> Mapping[str, Any]:
-        """`tasks`, `success`, `success_low`, `success_high`."""
-        digits = "".join(cell.solved for cell in self.cells)
-        return success_figures(digits.count("1"), len(digits))
+        """`tasks`, `success`, `success_low`, `success_high`, at the mean over seeds.
+
+        All seeds solve the same tasks, so the interval is that of these tasks alone.
+        """
+        solved = [float(cell.solved.count("1")) for cell in self.cells]
+        tasks = max((len(cell.solved) for cell in self.cells), default=0)
+        return success_figures(mean(solved) or 0.0, tasks)
 
     def mean_of(self, name: str) -> float | None:
         """The mean of a figure over the cells."""
@@ -100,16 +105,15 @@ def findings_of(folder: CellFolder) -> Findings:
 
 
 def claim_figures(claim: Claim, better: RowFigures, than: RowFigures) -> ClaimFigures:
-    """The claim on the seeds that both rows have."""
-    first = {cell.seed: cell.solved for cell in better.cells}
-    second = {cell.seed: cell.solved for cell in than.cells}
+    """The claim on the seeds that both rows have, if all of these played the same tasks."""
+    first = {cell.seed: cell for cell in better.cells}
+    second = {cell.seed: cell for cell in than.cells}
     seeds = tuple(sorted(first.keys() & second.keys()))
     if not seeds:
         return ClaimFigures(claim, (), None, "no seed is done in both rows")
-    try:
-        found = paired_difference([first[s] for s in seeds], [second[s] for s in seeds])
-    except ValueError as error:
-        return ClaimFigures(claim, seeds, None, str(error))
+    if len({cells[seed].task_hash for cells in (first, second) for seed in seeds}) > 1:
+        return ClaimFigures(claim, seeds, None, "the rows played different tasks")
+    found = paired_difference([first[s].solved for s in seeds], [second[s].solved for s in seeds])
     return ClaimFigures(claim, seeds, found)
 
 
@@ -127,6 +131,7 @@ def _cell(folder: CellFolder, cell: Cell) -> CellFigures:
         "turns": row["turns"],
         "turns_mean": row["turns_mean"],
         "tokens_mean": row["tokens_mean"],
+        "task_hash": row["task_hash"],
     }
     if not isinstance(cell.row, Trained | Imitating):
         return CellFigures(**tested)

@@ -26,18 +26,22 @@ better = "at_grpo"
 than = "copied"
 """
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 from pydantic import Field, JsonValue, ValidationError
+from pydantic_core import ErrorDetails
 
 from cotrain.compare.base import (
     Claim,
     Comparison,
     Imitating,
+    Place,
     Played,
     Row,
     Trained,
@@ -45,9 +49,11 @@ from cotrain.compare.base import (
     needs,
 )
 from cotrain.config import ConfigurationError, Fault, nearest, show
+from cotrain.config.loading import read_toml
 from cotrain.config.values import AtLeastOne, Name, Section, Text
 
 KINDS = ("train", "imitate", "untrained", "play")
+SWAP = re.compile("([^=]+)=([^=]+)")
 
 
 class RowTable(Section):
@@ -88,6 +94,12 @@ class ComparisonTable(Section):
     claims: tuple[ClaimTable, ...] = Field(default=(), strict=False)
 
 
+TABLES: Mapping[str, type[Section]] = MappingProxyType(
+    {"rows": RowTable, "transfer": TransferTable, "claims": ClaimTable}
+)
+"""The tables inside the file, by the key that they stand under."""
+
+
 def load_comparison(source: str | Path) -> Comparison | None:
     """The comparison of a file or of a shipped name; None for what is none, such as a preset.
 
@@ -118,28 +130,19 @@ def shipped_comparisons() -> dict[str, str]:
 
 def _values(source: str | Path) -> Mapping[str, Any] | None:
     folder = resources.files("cotrain.compare") / "presets"
-    shipped = folder / f"{source}.toml"
-    path = Path(source)
     if str(source) in shipped_comparisons():
-        return tomllib.loads(shipped.read_text("utf-8"))
-    if not path.is_file():
-        return None
+        return tomllib.loads((folder / f"{source}.toml").read_text("utf-8"))
     try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        fault = Fault(str(source), "", f"must be a readable TOML file: {error}")
-        raise ConfigurationError([fault]) from error
+        return read_toml(source)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _comparison(name: str, values: Mapping[str, Any]) -> Comparison:
     try:
         table = ComparisonTable.model_validate(dict(values))
     except ValidationError as error:
-        faults = [
-            Fault(".".join(map(str, detail["loc"])), show(detail["input"]), detail["msg"].lower())
-            for detail in error.errors()
-        ]
-        raise ConfigurationError(faults) from None
+        raise ConfigurationError([_fault(detail) for detail in error.errors()]) from None
     faults = list(_row_faults(table))
     if faults:
         raise ConfigurationError(faults)
@@ -151,6 +154,20 @@ def _comparison(name: str, values: Mapping[str, Any]) -> Comparison:
     return comparison
 
 
+def _fault(detail: ErrorDetails) -> Fault:
+    """One fault of the file's form, with the keys that are known where it has another."""
+    where = [str(part) for part in detail["loc"]]
+    if where[-1] == "[key]":
+        allowed = "the name must consist of letters, digits, _ and -, and not start with -"
+        return Fault(".".join(where[:-1]), "", allowed)
+    if detail["type"] != "extra_forbidden":
+        return Fault(".".join(where), show(detail["input"]), detail["msg"].lower())
+    table = TABLES.get(where[0], ComparisonTable) if len(where) > 1 else ComparisonTable
+    known = list(table.model_fields)
+    allowed = f"unknown key, allowed are {', '.join(known)}"
+    return Fault(".".join(where), show(detail["input"]), allowed, nearest(where[-1], known))
+
+
 def _row_faults(table: ComparisonTable) -> Iterator[Fault]:
     for name, row in table.rows.items():
         kinds = [kind for kind in KINDS if getattr(row, kind) is not None]
@@ -158,20 +175,22 @@ def _row_faults(table: ComparisonTable) -> Iterator[Fault]:
             yield Fault(f"rows.{name}", ", ".join(kinds), f"must have one of {', '.join(KINDS)}")
         elif kinds == ["play"] and not (row.policies or row.swap or row.settings):
             yield Fault(f"rows.{name}.play", show(row.play), "needs policies, swap or settings")
+        elif kinds == ["train"] and row.settings:
+            yield Fault(f"rows.{name}.settings", show(row.settings), "belong into train")
         elif kinds != ["play"] and (row.policies or row.swap):
             yield Fault(f"rows.{name}", kinds[0], "only a played row takes policies and swap")
         for text in row.swap:
-            if text.count("=") != 1:
+            if SWAP.fullmatch(text) is None:
                 yield Fault(f"rows.{name}.swap", show(text), "must be ROLE=ROLE")
 
 
 def _row(name: str, row: RowTable) -> Row:
     if row.train is not None:
-        return Trained(name, {**row.train, **row.settings})
+        return Trained(name, row.train)
     if row.imitate is not None:
         return Imitating(name, row.imitate, row.settings)
     if row.untrained is not None:
-        return Untrained(name, row.untrained)
+        return Untrained(name, row.untrained, row.settings)
     swaps = tuple(cast("tuple[str, str]", tuple(text.split("="))) for text in row.swap)
     return Played(name, str(row.play), row.policies, swaps, row.settings)
 
@@ -182,10 +201,10 @@ def _transfer_rows(transfer: TransferTable | None, rows: Mapping[str, Row]) -> I
         return
     for team in transfer.rows:
         start = rows.get(team)
-        for place, settings in transfer.to.items():
-            name = f"{team}-on-{place}"
+        for column, settings in transfer.to.items():
+            name, place = f"{team}-on-{column}", Place(team, column)
             if isinstance(start, Untrained):
-                yield Untrained(name, start.team, settings, place)
+                yield Untrained(name, start.team, {**start.settings, **settings}, place)
             else:
                 yield Played(name, team, settings=settings, place=place)
 
@@ -208,13 +227,8 @@ def refuse_unknown_rows(comparison: Comparison) -> None:
             before.append(row.name)
     names = [row.name for row in comparison.rows]
     for claim in comparison.claims:
-        faults += [
-            Fault(
-                "claims", show(name), f"no such row; rows: {', '.join(names)}", nearest(name, names)
-            )
-            for name in (claim.better, claim.than)
-            if name not in names
-        ]
+        named = (claim.better, claim.than)
+        faults += [_no_row("claims", name, names) for name in named if name not in names]
     if faults:
         raise ConfigurationError(faults)
 
@@ -229,13 +243,7 @@ def reduced(comparison: Comparison, names: Sequence[str]) -> Comparison:
     Raises ConfigurationError for a name that is not there.
     """
     known = [row.name for row in comparison.rows]
-    faults = [
-        Fault(
-            "--methods", show(name), f"no such row; rows: {', '.join(known)}", nearest(name, known)
-        )
-        for name in names
-        if name not in known
-    ]
+    faults = [_no_row("--methods", name, known) for name in names if name not in known]
     if faults:
         raise ConfigurationError(faults)
     kept = set(names)

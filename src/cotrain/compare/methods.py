@@ -11,14 +11,17 @@ METHODS = ("at_grpo", "team_grpo", "single_at_grpo", "single_grpo", "single_grpo
 UNTRAINED = {"team": "at_grpo", "single": "single_grpo"}
 """Methods that train nothing, and the row whose start each is."""
 
+MAX_STEPS = 1_000_000
+
 
 def comparison_of_methods(
     base: str | Path, config: Config, methods: Sequence[str], num_seeds: int
 ) -> Comparison:
-    """Rows of these methods on a configuration, each claimed to beat the next one.
+    """Rows of these methods on a configuration; the claims are that each beats the next one.
 
-    `single_grpo_1_turn` is `single_grpo` with one turn, the paper's baseline. Raises
-    ConfigurationError for an unknown method, and where the configuration has no budget of tokens.
+    Every cell goes on until the configuration's budget of tokens is spent, whatever its
+    `run.steps`. `single_grpo_1_turn` is `single_grpo` with one turn, the paper's baseline. Raises
+    ConfigurationError for an unknown method, and where the configuration has no budget.
 
     >>> from cotrain.config import load_config
     >>> comparison = comparison_of_methods("plan_path_tiny", load_config(), ["at_grpo", "team"], 2)
@@ -37,9 +40,11 @@ def comparison_of_methods(
         )
     if faults:
         raise ConfigurationError(faults)
-    rows = tuple(_rows(methods))
-    claims = [Claim(f"{a} solves more than {b}", a, b) for a, b in pairwise(methods)]
-    return Comparison(f"{config.run.name}_methods", str(base), num_seeds, {}, rows, tuple(claims))
+    chosen = list(dict.fromkeys(methods))
+    claims = tuple(Claim(f"{a} solves more than {b}", a, b) for a, b in pairwise(chosen))
+    until_the_budget = {"run.steps": MAX_STEPS}
+    name, rows = f"{config.run.name}_methods", tuple(_rows(chosen))
+    return Comparison(name, str(base), num_seeds, until_the_budget, rows, claims)
 
 
 def _rows(methods: Sequence[str]) -> Iterator[Row]:

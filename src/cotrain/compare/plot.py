@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cotrain.compare.base import Trained, is_elsewhere
 from cotrain.compare.figures import Findings, RowFigures
 
 FORMATS = ("png", "svg")
@@ -19,7 +20,7 @@ def write_plots(findings: Findings, folder: Path) -> list[Path]:
     """Writes `success.png` and `success.svg` and returns their paths."""
     from matplotlib.figure import Figure  # noqa: PLC0415, an extra that may be missing
 
-    rows = [row for row in findings.rows if row.cells]
+    rows = [row for row in findings.rows if row.cells and not is_elsewhere(row.row)]
     figure = Figure(figsize=(11, 0.42 * len(rows) + 2.2), layout="constrained")
     bars, curves = figure.subplots(1, 2)
     _draw_bars(bars, rows)
@@ -49,7 +50,7 @@ def _draw_bars(axes: Any, rows: Sequence[RowFigures]) -> None:
 
 def _draw_curves(axes: Any, rows: Sequence[RowFigures]) -> None:
     """The mean over seeds of the success on the validation split."""
-    for row in rows:
+    for row in (row for row in rows if isinstance(row.row, Trained)):
         curves = [cell.curve for cell in row.cells if cell.curve]
         length = min(map(len, curves), default=0)
         points = [[curve[place] for curve in curves] for place in range(length)]

@@ -16,16 +16,22 @@ from cotrain.compare.cells import CellFolder
 from cotrain.runs.manifest import available_cpus
 
 POLL_SECONDS = 0.2
+INTERRUPTED = (-signal.SIGINT, 128 + signal.SIGINT)
+"""The exit codes of a command that SIGINT ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a cell's command ended. `code` is its exit code; `done` says that it has its figures."""
+    """How a cell's command ended. `code` is its exit code; `done` says that it has its figures.
+
+    `stopped` says that it ended because a stop was asked for: saved, or a played cell interrupted.
+    """
 
     cell: Cell
     code: int
     seconds: float
     done: bool
+    stopped: bool = False
 
 
 def run_cells(
@@ -45,13 +51,13 @@ def run_cells(
     children = Children(stop, max(1, available_cpus() // jobs))
     with ThreadPoolExecutor(jobs) as threads:
         while True:
-            ready = [] if stop() else [cell for cell in waiting if _is_ready(folder, cell)]
-            for cell in ready[: jobs - len(running)]:
-                waiting.remove(cell)
-                running.add(threads.submit(_run_cell, folder, cell, children))
-            if not running:
-                return failed
             try:
+                ready = [] if stop() else [cell for cell in waiting if _is_ready(folder, cell)]
+                for cell in ready[: jobs - len(running)]:
+                    waiting.remove(cell)
+                    running.add(threads.submit(_run_cell, folder, cell, children))
+                if not running:
+                    return failed
                 found = wait(running, None, FIRST_COMPLETED)
             except KeyboardInterrupt:
                 children.interrupt()
@@ -60,7 +66,7 @@ def run_cells(
             ended = [future.result() for future in found.done]
             for one in ended:
                 show(one)
-            failed += [one for one in ended if not one.done and not stop()]
+            failed += [one for one in ended if not (one.done or one.stopped)]
 
 
 class Children:
@@ -94,6 +100,10 @@ class Children:
         self._processes.discard(process)
         return process.returncode
 
+    def were_stopped(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._stop()
+
     def interrupt(self) -> None:
         """Asks every process once more, which stops it at once."""
         for process in list(self._processes):
@@ -115,7 +125,9 @@ def _run_cell(folder: CellFolder, cell: Cell, children: Children) -> Ended:
     else:
         partial.unlink()
     done = code == 0 and folder.is_done(cell)
-    return Ended(cell, code, time.monotonic() - began, done)
+    saved = code == 0 or (is_evaluated(cell.row) and code in INTERRUPTED)
+    stopped = not done and saved and children.were_stopped()
+    return Ended(cell, code, time.monotonic() - began, done, stopped)
 
 
 def _is_ready(folder: CellFolder, cell: Cell) -> bool:

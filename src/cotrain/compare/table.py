@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from cotrain.compare.base import Imitating, Played, Trained, Untrained
+from cotrain.compare.base import Imitating, Place, Played, Trained, Untrained, is_elsewhere
 from cotrain.compare.figures import ClaimFigures, Findings, RowFigures
 
 HEADINGS = (
@@ -19,12 +19,12 @@ HEADINGS = (
     "optimiser steps",
     "seconds",
 )
-CLAIM_HEADINGS = ("claim", "difference", "95 % interval", "each seed", "verdict")
+CLAIM_HEADINGS = ("claim", "difference", "95 % interval", "over tasks", "each seed", "verdict")
 
 
 def table_of(findings: Findings) -> str:
-    """All tables. Success is the mean over seeds; its interval takes all their tasks together."""
-    rows = [_cells_of(row) for row in findings.rows if not _place(row)]
+    """All tables: rows, transfer matrix, claims, alarms."""
+    rows = [_cells_of(row) for row in findings.rows if not is_elsewhere(row.row)]
     tables = [[HEADINGS, *rows], _transfer(findings)]
     if findings.claims:
         tables.append([CLAIM_HEADINGS, *map(_claim_cells, findings.claims)])
@@ -47,18 +47,21 @@ def _cells_of(figures: RowFigures) -> tuple[str, ...]:
     )
     if not isinstance(figures.row, Trained | Imitating):
         return (*shown, *["-"] * (len(HEADINGS) - len(shown)))
-    names = ("tokens_sampled", "tokens_trained", "steps", "optimizer_steps", "train_seconds")
-    return (*shown, *(_whole(figures.mean_of(name)) for name in names))
+    imitates = isinstance(figures.row, Imitating)  # its tokens are another row's
+    sampled = "-" if imitates else _whole(figures.mean_of("tokens_sampled"))
+    names = ("tokens_trained", "steps", "optimizer_steps", "train_seconds")
+    return (*shown, sampled, *(_whole(figures.mean_of(name)) for name in names))
 
 
 def _claim_cells(figures: ClaimFigures) -> tuple[str, ...]:
     found = figures.difference
     if found is None:
-        return (figures.claim.says, "-", "-", "-", f"no figures: {figures.why_not}")
+        return (figures.claim.says, "-", "-", "-", "-", f"no figures: {figures.why_not}")
     return (
         figures.claim.says,
         f"{found.mean:+.3f}",
         f"{found.low:+.3f} to {found.high:+.3f}",
+        f"{found.task_low:+.3f} to {found.task_high:+.3f}",
         " ".join(f"{mean:+.3f}" for mean in found.by_seed),
         found.verdict,
     )
@@ -97,26 +100,22 @@ def _aligned(lines: Sequence[tuple[str, ...]]) -> str:
 
 def _transfer(findings: Findings) -> list[tuple[str, ...]]:
     """Teams by places; empty where no row is played elsewhere."""
-    played = [row for row in findings.rows if _place(row)]
-    places = list(dict.fromkeys(map(_place, played)))
-    found = {(_team(row), _place(row)): row for row in played}
-    lines = [("success on", *places)]
-    for team in dict.fromkeys(map(_team, played)):
-        lines.append((team, *(_with_interval(found[team, place]) for place in places)))
+    played = {place: row for row in findings.rows if (place := _place(row)) is not None}
+    columns = list(dict.fromkeys(place.column for place in played))
+    lines = [("success on", *columns)]
+    for row in dict.fromkeys(place.row for place in played):
+        shown = (_with_interval(played.get(Place(row, column))) for column in columns)
+        lines.append((row, *shown))
     return lines if played else []
 
 
-def _place(figures: RowFigures) -> str:
-    return figures.row.place if isinstance(figures.row, Played | Untrained) else ""
+def _place(figures: RowFigures) -> Place | None:
+    return figures.row.place if isinstance(figures.row, Played | Untrained) else None
 
 
-def _team(figures: RowFigures) -> str:
-    return figures.row.name.removesuffix(f"-on-{_place(figures)}")
-
-
-def _with_interval(figures: RowFigures) -> str:
-    found = figures.success
-    if not figures.cells:
+def _with_interval(figures: RowFigures | None) -> str:
+    if figures is None or not figures.cells:
         return "-"
+    found = figures.success
     low, high = _share(found["success_low"]), _share(found["success_high"])
     return f"{_share(found['success'])} ({low} to {high})"

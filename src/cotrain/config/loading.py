@@ -56,13 +56,24 @@ def presets() -> list[Preset]:
 def _read(source: str | Path) -> dict[str, object]:
     if source in _preset_names():
         return _parsed(str(source), _preset_text(str(source)))
-    path = Path(source)
     try:
-        return _parsed(str(source), path.read_bytes().decode("utf-8-sig"))
+        return read_toml(source)
     except FileNotFoundError:
         names = _preset_names()
         allowed = f"no such file or preset; the presets are {', '.join(names)}"
-        fault = Fault(str(source), "", allowed, nearest(path.stem, names))
+        fault = Fault(str(source), "", allowed, nearest(Path(source).stem, names))
+    raise ConfigurationError([fault])
+
+
+def read_toml(source: str | Path) -> dict[str, object]:
+    """The values of a TOML file, with or without a byte order mark.
+
+    Raises FileNotFoundError, and ConfigurationError, with the line, for what cannot be read.
+    """
+    try:
+        return _parsed(str(source), Path(source).read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise
     except OSError as error:
         fault = Fault(str(source), "", f"must be a readable TOML file: {error.strerror}")
     except UnicodeDecodeError as error:

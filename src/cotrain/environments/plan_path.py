@@ -26,6 +26,7 @@ list leads one who does not know the goal, never that it is reached. One policy 
 
 `reward = "paper"` has team max(0, d - d') / d_0, 1 at most, and, as the planner's efficiency, the
 share of its moves that lie on a shortest path: a walk to and fro then earns without end.
+`reward = "outcome"` has 1 at the goal and else 0 in their place, and 0.1 each for format and legality.
 """
 
 from collections.abc import Mapping, Sequence
@@ -128,7 +129,7 @@ class PlanPathOptions:
     drafter and answerer), which write moves whatever `tools` is. `only` plays one role alone; its
     moves are then played, also a proposer's. `sees = "split"` shows proposer and planner a part of
     the state each, also where the proposer plays alone, and the roles of `single` all. `reward` is
-    the table above (`"audited"`), the paper's, or 1 at the goal and else 0 (`"outcome"`).
+    the table above (`"audited"`), the paper's, or that of the goal alone (`"outcome"`).
     """
 
     size: int = 10

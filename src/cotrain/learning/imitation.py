@@ -1,16 +1,14 @@
-"""Imitation: supervised training on demonstrated replies, with shared prompts computed once.
+"""Imitation of a stream of demonstrations, which is how the embedded bases are made."""
 
-Shapes: N reply tokens of a batch.
-"""
-
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import torch
-
 from cotrain.core.aggregation import sequence_mean
+from cotrain.learning.base import LearningError
 from cotrain.learning.batching import WeightedSample, bare_sample
-from cotrain.learning.forward import Form, lay_out, per_token, reply_logprobs
+from cotrain.learning.forward import Form
+from cotrain.learning.steps import Steps, UpdateSettings
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.weights import MasterWeights
 
@@ -24,59 +22,50 @@ class Demonstration:
 
 
 @dataclass(frozen=True, slots=True)
-class ImitationSettings:
-    """AdamW with linear warm-up and linear decay to zero over `num_steps`."""
+class Schedule:
+    """A learning rate with linear warm-up and linear decay to zero over `num_steps`."""
 
     learning_rate: float
     num_steps: int
     warmup_steps: int = 100
-    weight_decay: float = 0.01
-    max_grad_norm: float = 1.0
+
+    def factor(self, number: int) -> float:
+        """The share of the rate that step `number`, from 1, takes.
+
+        >>> [Schedule(1.0, num_steps=10, warmup_steps=4).factor(n) for n in (1, 2, 6, 11)]
+        [0.25, 0.5, 0.5, 0.0]
+        """
+        warmup = number / self.warmup_steps if self.warmup_steps else 1.0
+        return min(warmup, 1.0 - (number - 1) / self.num_steps)
 
 
 class Imitation:
     """Trains a policy's weights on demonstrations, batch by batch."""
 
     def __init__(
-        self,
-        policy: CausalPolicy,
-        weights: MasterWeights,
-        form: Form,
-        settings: ImitationSettings,
+        self, policy: CausalPolicy, weights: MasterWeights, form: Form, schedule: Schedule
     ) -> None:
-        self._policy = policy
-        self._weights = weights
-        self._form = form
-        self._settings = settings
-        self._optimizer = torch.optim.AdamW(
-            weights.parameters.values(), weight_decay=settings.weight_decay, fused=True
+        self._schedule = schedule
+        settings = UpdateSettings(
+            aggregation=sequence_mean,
+            max_reply_tokens=sys.maxsize,
+            learning_rate=schedule.learning_rate,
+            microbatch_tokens=sys.maxsize,
         )
+        self._steps = Steps(policy, weights, form, settings)
 
     def step(self, number: int, demonstrations: Sequence[Demonstration]) -> float:
         """One optimiser step (`number` from 1); each reply weighs the same, whatever its length.
 
-        Returns the mean loss of a reply token, in nats, averaged over replies.
+        Returns the mean loss of a reply token, in nats, averaged over replies. Raises
+        LearningError when it or the gradient is not finite.
         """
-        s = self._settings
-        warmup = number / s.warmup_steps if s.warmup_steps else 1.0
-        factor = min(warmup, 1.0 - (number - 1) / s.num_steps)
-        for group in self._optimizer.param_groups:
-            group["lr"] = s.learning_rate * factor
-        packs = self._form.packing(list(_samples(demonstrations)))
-        with self._policy.computing() as model:
-            layout = lay_out(packs, self._form.mask, model.device)
-            logprobs = reply_logprobs(model, layout)
-            samples = [sample for pack in packs for sample in pack.samples]
-            weights = per_token(samples, [sample.token_weight for sample in samples], logprobs)
-            loss = -(weights * logprobs).sum()
-            loss.backward()
-        self._weights.collect_gradients()
-        torch.nn.utils.clip_grad_norm_(self._weights.parameters.values(), s.max_grad_norm)
-        self._optimizer.step()
-        self._weights.publish()
-        self._policy.seal(self._weights.checksum())
-        self._weights.clear_gradients()
-        return loss.item()
+        self._steps.set_rate(self._schedule.factor(number))
+        part = list(_samples(demonstrations))
+        loss = self._steps.gather(part, self._steps.negative_log_likelihood)
+        if self._steps.take(loss) is None:
+            raise LearningError(f"step {number}: the loss, {loss}, or its gradient is not finite")
+        return loss
 
 
 def _samples(demonstrations: Sequence[Demonstration]) -> Iterable[WeightedSample]:

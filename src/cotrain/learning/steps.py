@@ -1,4 +1,7 @@
-"""Optimiser steps on one policy's masters, whatever the loss: gather a gradient, clip it, step."""
+"""Optimiser steps on one policy's masters, whatever the loss: gather a gradient, clip it, step.
+
+Shapes: N reply tokens of a micro-batch.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +15,7 @@ from transformers import PreTrainedModel
 
 from cotrain.core.aggregation import Aggregation
 from cotrain.learning.batching import Pack, WeightedSample, micro_batches
-from cotrain.learning.forward import Form, lay_out, reply_logprobs
+from cotrain.learning.forward import Form, lay_out, per_token, reply_logprobs
 from cotrain.learning.moments import load_moments, save_moments
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.weights import MasterWeights
@@ -73,6 +76,13 @@ class Steps:
     def logprobs(self, model: PreTrainedModel, batch: Sequence[Pack]) -> Tensor:
         """The log-prob of each reply token of a micro-batch, [N]."""
         return reply_logprobs(model, lay_out(batch, self._form.mask, model.device))
+
+    def negative_log_likelihood(self, model: PreTrainedModel, batch: Sequence[Pack]) -> Tensor:
+        """The surprise of a micro-batch's reply tokens in nats, summed by token weight: a scalar."""
+        samples = [sample for pack in batch for sample in pack.samples]
+        logprobs = self.logprobs(model, batch)
+        weights = per_token(samples, [sample.token_weight for sample in samples], logprobs)
+        return -(weights * logprobs).sum()
 
     def gather(self, part: Sequence[WeightedSample], loss_of: Loss) -> float:
         """Adds up the gradient of a minibatch; returns its loss."""

@@ -7,17 +7,13 @@ another policy's, or another version's, so that there is nothing to clip, and no
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-from torch import Tensor
-from transformers import PreTrainedModel
-
 from cotrain.core.samples import CreditedSample
 from cotrain.core.seeds import derive_seed
 from cotrain.learning.base import UpdateReport
-from cotrain.learning.batching import Pack, WeightedSample, minibatches
-from cotrain.learning.forward import Form, per_token
+from cotrain.learning.batching import WeightedSample, minibatches
+from cotrain.learning.forward import Form
 from cotrain.learning.steps import Steps, UpdateSettings
-from cotrain.learning.update import loss_shares, weigh
+from cotrain.learning.weighing import loss_shares, weigh
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.policies.weights import MasterWeights
 
@@ -66,15 +62,9 @@ class SupervisedLearner:
 
     def _step(self, part: Sequence[WeightedSample]) -> tuple[float, float] | None:
         """Steps on one minibatch; returns loss and gradient norm, or None if one was not finite."""
-        loss = self._steps.gather(part, self._loss)
+        loss = self._steps.gather(part, self._steps.negative_log_likelihood)
         norm = self._steps.take(loss)
         return None if norm is None else (loss, norm)
-
-    def _loss(self, model: PreTrainedModel, batch: Sequence[Pack]) -> Tensor:
-        samples = [sample for pack in batch for sample in pack.samples]
-        logprobs = self._steps.logprobs(model, batch)
-        weights = per_token(samples, [sample.token_weight for sample in samples], logprobs)
-        return -torch.sum(weights * logprobs)
 
     def save_policy(self, folder: Path) -> None:
         """Writes the float32 masters in the layout of the policy's network."""

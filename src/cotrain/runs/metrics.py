@@ -68,6 +68,7 @@ EVALUATIONS: Mapping[str, str] = MappingProxyType(
         "roles": "role -> its figures, among them `score_mean`",
         "endings": "status -> number of episodes that ended so",
         "solved": "a digit a task, in order: 1 solved, 0 not",
+        "task_hash": "SHA-256 of the tasks in order; rows of one hash can be paired",
     }
 )
 """The names of a row of `evaluations.jsonl`."""
@@ -108,8 +109,8 @@ def role_figures(name: str, figures: Mapping[str, object]) -> dict[str, object]:
     return {f"role.{name}.{figure}": value for figure, value in figures.items()}
 
 
-def success_figures(successes: int, tasks: int) -> dict[str, int | float | None]:
-    """The part of an evaluation row that says how many tasks were solved.
+def success_figures(successes: float, tasks: int) -> dict[str, int | float | None]:
+    """The part of an evaluation row that says how many tasks were solved, a mean over seeds too.
 
     >>> success_figures(1, 2)["success"]
     0.5
@@ -142,7 +143,9 @@ def ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def wilson_interval(successes: int, total: int, normal: float = _NORMAL_95) -> tuple[float, float]:
+def wilson_interval(
+    successes: float, total: int, normal: float = _NORMAL_95
+) -> tuple[float, float]:
     """The interval of a share by Wilson's score (1927); all of [0, 1] for no trial.
 
     `normal` is the quantile of the normal distribution that its level has: 95 % by default.

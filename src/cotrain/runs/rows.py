@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from cotrain.runs.durable import RunFolderError, whole_lines
+from cotrain.runs.durable import RunFolderError, reported, whole_lines
 
 Row: TypeAlias = dict[str, Any]
 
@@ -50,6 +50,21 @@ def decode_row(path: Path, number: int, line: bytes) -> Row:
     if not isinstance(row, dict):
         raise _bad_line(path, number, f"it is a {type(row).__name__}, not an object")
     return cast(Row, row)
+
+
+def read_document(path: Path) -> Row:
+    """The one object that a file holds.
+
+    Raises `RunFolderError` naming the file when it cannot be read or holds something else.
+    """
+    with reported(path):
+        text = path.read_bytes()
+    try:
+        return dict[str, Any](json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise RunFolderError(
+            f"{path} is no JSON object ({error}): restore it, or begin a new run with --run-dir"
+        ) from error
 
 
 def _bad_line(path: Path, number: int, reason: str) -> RunFolderError:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import cast
 
 from cotrain.core.episode import Episode
 from cotrain.runs import episode_file, layout
@@ -27,7 +27,14 @@ from cotrain.runs.durable import (
 )
 from cotrain.runs.episode_file import Advantages, StoredEpisode
 from cotrain.runs.lock import FolderLock
-from cotrain.runs.rows import Row, check_json, decode_row, encode_row, read_rows
+from cotrain.runs.rows import (
+    Row,
+    check_json,
+    decode_row,
+    encode_row,
+    read_document,
+    read_rows,
+)
 
 EVALUATION_KEY = ("step", "method", "split", "turns")
 """What tells the rows of `evaluations.jsonl` apart."""
@@ -99,15 +106,7 @@ class RunFolder:
         return self.path / layout.CHECKPOINTS
 
     def _document(self, name: str) -> Row:
-        path = self.path / name
-        with reported(path):
-            text = path.read_bytes()
-        try:
-            return dict[str, Any](json.loads(text))
-        except (ValueError, TypeError) as error:
-            raise RunFolderError(
-                f"{path} is no JSON object ({error}): restore it, or begin a new run with --run-dir"
-            ) from error
+        return read_document(self.path / name)
 
 
 class RunStore(RunFolder):

@@ -1,5 +1,6 @@
 """Success of a team on held-out tasks: one reply an agent and turn, its own decoding, no tree."""
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -51,7 +52,13 @@ def evaluate(contender: Contender, split: str, tasks: int, step: int) -> dict[st
         "roles": _role_figures(contender, replies),
         "endings": _endings(episodes),
         "solved": "".join("01"[episode.success] for episode in episodes),
+        "task_hash": _hash_of_tasks(episodes),
     }
+
+
+def _hash_of_tasks(episodes: Iterable[Episode]) -> str:
+    digests = "\n".join(episode.task.digest for episode in episodes)
+    return hashlib.sha256(digests.encode()).hexdigest()
 
 
 def _policies(contender: Contender) -> dict[str, object]:

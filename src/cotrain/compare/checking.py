@@ -1,0 +1,98 @@
+"""What can be found wrong with a comparison's rows before any of them runs."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cotrain.compare.base import (
+    Comparison,
+    Imitating,
+    Played,
+    Row,
+    Settings,
+    Trained,
+    Untrained,
+    settings_of,
+)
+from cotrain.config import (
+    IMITATION,
+    TEAM_METHODS,
+    Config,
+    ConfigurationError,
+    Fault,
+    load_config,
+    nearest,
+    replaced,
+    show,
+)
+from cotrain.environments.registry import make_environment
+
+SET_BY_THE_COMPARISON = ("run.seed", "run.name", "evaluation.baselines")
+
+
+def refuse_unfit_rows(comparison: Comparison) -> None:
+    """Every row must be a valid configuration, a trained one with a budget of tokens.
+
+    Raises ConfigurationError with the faults of all rows, each with the row's name.
+    """
+    faults = list(_set_elsewhere(comparison.settings))
+    for row in comparison.rows:
+        try:
+            found = list(_faults(comparison, row))
+        except ConfigurationError as error:
+            found = list(error.faults)
+        faults += [replace(fault, key=f"row {row.name}: {fault.key}") for fault in found]
+    if faults:
+        raise ConfigurationError(faults)
+
+
+def _faults(comparison: Comparison, row: Row) -> Iterator[Fault]:
+    yield from _set_elsewhere(row.settings)
+    config = _config_of(comparison, row)
+    match row:
+        case Trained():
+            if config.run.max_sampled_tokens is None:
+                allowed = "must be set: the budget of every cell"
+                yield Fault("run.max_sampled_tokens", "not set", allowed)
+        case Imitating():
+            teacher = _config_of(comparison, comparison.row(row.teacher))
+            if teacher.logging.episodes == "none":
+                allowed = f'"none" keeps no episodes of {row.teacher}, which this row imitates'
+                yield Fault("logging.episodes", show("none"), allowed)
+        case Untrained():
+            pass
+        case Played():
+            yield from _faults_of_lineup(config, row)
+
+
+def _config_of(comparison: Comparison, row: Row) -> Config:
+    """The configuration that a row's command will make. Raises ConfigurationError."""
+    match row:
+        case Trained():
+            return load_config(comparison.base, settings_of(comparison, row))
+        case Imitating():
+            imitation = {"algorithm.method": IMITATION, "imitation.episodes": [row.teacher]}
+            unlimited = {"run.max_sampled_tokens": None, **imitation}
+            return load_config(comparison.base, {**unlimited, **settings_of(comparison, row)})
+        case Untrained():
+            return load_config(comparison.base, settings_of(comparison, row))
+        case Played():
+            return replaced(_config_of(comparison, comparison.row(row.team)), row.settings)
+
+
+def _set_elsewhere(settings: Settings) -> Iterator[Fault]:
+    for key in SET_BY_THE_COMPARISON:
+        if key in settings:
+            yield Fault(key, show(settings[key]), "must be left out: the comparison sets it")
+
+
+def _faults_of_lineup(config: Config, row: Played) -> Iterator[Fault]:
+    """Roles of `swap` and `policies` that the team does not have."""
+    named = [*(role for pair in row.swaps for role in pair), *row.policies]
+    if not named or config.algorithm.method not in TEAM_METHODS:
+        return
+    environment = make_environment(config.environment.name, config.environment.options)
+    played = [role.name for role in environment.roles]
+    for name in dict.fromkeys(named):
+        if name not in played:
+            allowed = f"no role that is played, allowed are {', '.join(played)}"
+            yield Fault("swap or policies", show(name), allowed, nearest(name, played))
