@@ -1,7 +1,7 @@
 """How often the watch for reward hacking is wrong: alarms in runs where success never changes.
 
 The score rises at every evaluation, which is the worst case: only the noise of success decides.
-Prints a line for each value of `evaluation.watch`: its largest share of runs with an alarm, and where.
+Prints for each value of `evaluation.watch` the largest share of runs with an alarm, and where.
 """
 
 import argparse

@@ -26,7 +26,7 @@ list leads one who does not know the goal, never that it is reached. One policy 
 
 `reward = "paper"` has team max(0, d - d') / d_0, 1 at most, and, as the planner's efficiency, the
 share of its moves that lie on a shortest path: a walk to and fro then earns without end.
-`reward = "outcome"` has 1 at the goal and else 0 in their place, and 0.1 each for format and legality.
+`reward = "outcome"` has 1 at the goal and else 0 in the place of both.
 """
 
 from collections.abc import Mapping, Sequence

@@ -78,7 +78,7 @@ class Steps:
         return reply_logprobs(model, lay_out(batch, self._form.mask, model.device))
 
     def negative_log_likelihood(self, model: PreTrainedModel, batch: Sequence[Pack]) -> Tensor:
-        """The surprise of a micro-batch's reply tokens in nats, summed by token weight: a scalar."""
+        """The loss in nats of a micro-batch's reply tokens, summed by token weight: a scalar."""
         samples = [sample for pack in batch for sample in pack.samples]
         logprobs = self.logprobs(model, batch)
         weights = per_token(samples, [sample.token_weight for sample in samples], logprobs)
