@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import MappingProxyType
 
 from cotrain.compare.base import (
     Comparison,
@@ -26,7 +27,10 @@ from cotrain.config import (
 )
 from cotrain.environments.registry import make_environment
 
-SET_BY_THE_COMPARISON = ("run.seed", "run.name", "evaluation.baselines")
+SET_BY_THE_COMPARISON: Settings = MappingProxyType(
+    {"run.seed": None, "run.name": None, "evaluation.baselines": []}
+)
+"""Keys that no row may set, but to the one value that all cells have."""
 
 
 def refuse_unfit_rows(comparison: Comparison) -> None:
@@ -80,8 +84,8 @@ def _config_of(comparison: Comparison, row: Row) -> Config:
 
 
 def _set_elsewhere(settings: Settings) -> Iterator[Fault]:
-    for key in SET_BY_THE_COMPARISON:
-        if key in settings:
+    for key, value in SET_BY_THE_COMPARISON.items():
+        if settings.get(key, value) != value:
             yield Fault(key, show(settings[key]), "must be left out: the comparison sets it")
 
 
