@@ -1,6 +1,8 @@
 """Supervised runs: what they imitate, what they refuse, and that they learn."""
 
+import gzip
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -290,6 +292,50 @@ def test_replies_longer_than_the_policies_may_write_are_refused(
 ) -> None:
     said = refused(SMALL | {"sampling.max_reply_tokens": 1}, [written], tmp_path / "run")
     assert "each has a prompt or reply that does not fit" in said
+
+
+def test_replies_that_were_all_cut_teach_nothing_and_are_refused(
+    written: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "cut.jsonl"
+    source.write_text(
+        gzip.decompress(written.read_bytes())
+        .decode()
+        .replace('"finish": "stop"', '"finish": "length"')
+    )
+    said = refused(SMALL | {"algorithm.cut_replies": "mask"}, [source], tmp_path / "run")
+    assert "replies alone that were cut" in said
+
+
+def test_one_source_named_twice_is_refused(written: Path, tmp_path: Path) -> None:
+    assert "name each source once" in refused(SMALL, [written, written], tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"success": true', '"success": "no"'),
+        ('"followed": 0', '"followed": -1'),
+        ('"followed": 0', '"followed": 7'),
+        ('"followed": 0', '"followed": "x"'),
+        ('"role": "planner"', '"role": ["planner"]'),
+        ('"token_ids": [', '"token_ids": [-1, '),
+        ('"token_ids": [', '"token_ids": [1000000000000, '),
+        ('"token_ids": [', '"token_ids": ["1", '),
+        ('"text": "', '"text": 5, "other": "'),
+        ('"evidence": []', '"evidence": [{"request": {"kind": "a", "arguments": []}}]'),
+        ('"turns": [', '"turns": [' + "[" * 100_000),
+    ],
+)
+def test_episodes_of_another_program_are_read_with_care(
+    old: str, new: str, written: Path, tmp_path: Path
+) -> None:
+    text = gzip.decompress(written.read_bytes()).decode()
+    assert old in text
+    source = tmp_path / "odd.jsonl"
+    source.write_text(text.replace(old, new, 1))
+    said = refused(SMALL, [source], tmp_path / "run")
+    assert re.search(r"odd\.jsonl: episode \d+ cannot be", said)
 
 
 def test_sources_that_are_none_are_refused(tmp_path: Path) -> None:

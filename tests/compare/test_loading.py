@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from cotrain.compare.base import Imitating, Place, Played, Trained, Untrained
+from cotrain.compare.base import Cell, Imitating, Place, Played, Trained, Untrained
+from cotrain.compare.cells import CellFolder
 from cotrain.compare.command import comparison_of
 from cotrain.compare.loading import load_comparison, reduced, shipped_comparisons
 from cotrain.compare.methods import MAX_STEPS
-from cotrain.config import ConfigurationError
+from cotrain.config import ConfigurationError, load_config
 
 WHOLE = """
 base = "plan_path_tiny"
@@ -88,6 +89,9 @@ def test_chosen_rows_bring_what_they_need_and_the_claims_about_them(tmp_path: Pa
         ("to.larger", "to.'..'", "transfer.to...: the name must consist of letters"),
         ('imitate = "a"', 'train = {}\nsettings = {"run.steps" = 1}', "belong into train"),
         ('swap = ["planner=proposer"]', 'swap = ["=planner"]', "must be ROLE=ROLE"),
+        ('better = "a"', 'better = "b"', "must name two rows"),
+        ("[rows.b]", f"[rows.{'b' * 101}]", "have at most 100 characters"),
+        ("[rows.", "[row.", "row = "),
         ('rows = ["a", "start"]', 'rows = ["z"]', '"z": must name a trained row'),
         ("[transfer]", "[transfer", "mine.toml, line 15: not valid TOML"),
     ],
@@ -132,6 +136,36 @@ def test_what_would_fail_after_hours_is_named_at_once(
     with pytest.raises(ConfigurationError) as caught:
         comparison_of(written(tmp_path, WHOLE.replace(old, new)), [], None)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(("file", "name"), [("v1.2", "v1_2"), ("my cmp", "my_cmp"), ("-a", "_a")])
+def test_a_comparison_is_called_after_its_file_as_runs_can_be(
+    tmp_path: Path, file: str, name: str
+) -> None:
+    path = tmp_path / f"{file}.toml"
+    path.write_text(WHOLE, "utf-8")
+    assert comparison_of(str(path), [], None).name == name
+
+
+def test_settings_of_a_place_win_over_those_of_the_team(tmp_path: Path) -> None:
+    whole = '"environment.options" = { size = 6, view = "compact" }'
+    text = WHOLE.replace("= 1000 }", '= 1000, "environment.options.size" = 6 }').replace(
+        '{ "algorithm.method" = "team_grpo" }', f"{{ {whole} }}"
+    )
+    comparison = comparison_of(written(tmp_path, text), [], None)
+    command = CellFolder(tmp_path, comparison).command(Cell(comparison.row("start-on-larger"), 0))
+    assert command is not None
+    options = load_config(command[1], command[3:-1:2]).environment.options
+    assert options == {"size": 8, "view": "compact"}
+
+
+def test_what_imitates_takes_neither_method_nor_budget_of_all_rows(tmp_path: Path) -> None:
+    text = WHOLE.replace("= 1000 }", '= 1000, "algorithm.method" = "team_grpo" }')
+    comparison = comparison_of(written(tmp_path, text), [], None)
+    command = CellFolder(tmp_path, comparison).command(Cell(comparison.row("b"), 0))
+    assert command is not None
+    assert command[:2] == ["sft", "plan_path_tiny"]
+    assert not [word for word in command if "algorithm.method" in word or "max_sampled" in word]
 
 
 def test_a_start_may_have_settings_of_its_own(tmp_path: Path) -> None:

@@ -96,6 +96,15 @@ def test_what_imitates_has_sampled_nothing(row: Row, sampled: str) -> None:
     assert values[8] == sampled
 
 
+def test_a_cell_that_ended_before_its_budget_is_named() -> None:
+    cells = (
+        cell(0, "1", tokens_sampled=900, tokens_budget=1000),
+        cell(1, "1", tokens_sampled=1010, tokens_budget=1000),
+    )
+    text = table_of(findings(RowFigures(Trained("a", {}), cells)))
+    assert "a: 1 of 2 cells ended before their budget of tokens was spent" in text
+
+
 def test_alarms_are_shown() -> None:
     row = RowFigures(Trained("a", {}), (cell(0, "1", alarms=1), cell(1, "1", alarms=2)))
     assert "a: 3 events reward_hacking" in table_of(findings(row))

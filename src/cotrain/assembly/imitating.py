@@ -24,6 +24,7 @@ from cotrain.config import (
 from cotrain.config import replaced as with_overrides
 from cotrain.config.values import table_of
 from cotrain.core.episode import Episode
+from cotrain.core.samples import demonstrated
 from cotrain.environments.base import Environment
 from cotrain.policies.causal_lm import CausalPolicy
 from cotrain.runs.durable import RunFolderError
@@ -70,6 +71,14 @@ class ImitationLessons:
             )
             raise _refused(config, allowed)
         of_role = policy_of_role(config, environment)
+        taught = {role: of_role[role] for role in trainable_roles(config, environment)}
+        cut_replies = config.algorithm.cut_replies
+        if not any(demonstrated(episode, taught, cut_replies) for episode in found.episodes):
+            allowed = (
+                "hold replies alone that were cut at the length limit, which "
+                f"algorithm.cut_replies = {show(cut_replies)} leaves out"
+            )
+            raise _refused(config, allowed)
 
         def learners_of(step: int) -> Mapping[str, str]:
             return {role: of_role[role] for role in trained_roles(config, environment, step)}
@@ -79,7 +88,7 @@ class ImitationLessons:
         )
         return Practice(
             source=lambda engine: source,
-            credit=ImitationCredit(learners_of, config.algorithm.cut_replies),
+            credit=ImitationCredit(learners_of, cut_replies),
             notes=(*self.notes, *_notes_of_encoding(found)),
         )
 
@@ -95,6 +104,7 @@ def lessons_to_imitate(config: Config, environment: Environment[Any]) -> Imitati
     sources = config.imitation.episodes
     try:
         hashes = tuple(map(hash_of, sources))
+        _refuse_twice(config, hashes)
         _refuse_changed(config, hashes)
         counts = Counter[str]()
         kept = KEEPING[config.imitation.keep](_solved(sources, counts))
@@ -155,6 +165,16 @@ def _refuse_scripts_alone(config: Config, environment: Environment[Any]) -> None
     if model is not None and model.startswith(SCRIPTED_PREFIX):
         allowed = f"leaves nothing to train: scripts play {_listed(roles)}"
         raise ConfigurationError([Fault(f"team.roles.{first}.model", show(model), allowed)])
+
+
+def _refuse_twice(config: Config, hashes: Sequence[str]) -> None:
+    twice = [
+        source
+        for source, one in zip(config.imitation.episodes, hashes, strict=True)
+        if hashes.count(one) > 1
+    ]
+    if twice:
+        raise _refused(config, f"hold the same episodes: {_listed(twice)}; name each source once")
 
 
 def _refuse_changed(config: Config, hashes: Sequence[str]) -> None:

@@ -49,8 +49,11 @@ def compare(
         path = run_dir or Path("runs") / comparison.name
         if dry_run:
             folder = CellFolder(path, comparison)
-            for words in filter(None, map(folder.command, comparison.cells())):
-                print(shlex.join(["cotrain", *words]))
+            commands = [words for cell in comparison.cells() if (words := folder.command(cell))]
+            if as_json:
+                print_json({"commands": [["cotrain", *words] for words in commands]})
+            else:
+                print("\n".join(shlex.join(["cotrain", *words]) for words in commands))
             return
         request = StopRequest()
         request.install()

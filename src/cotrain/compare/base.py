@@ -144,14 +144,17 @@ class Comparison:
 def settings_of(comparison: Comparison, row: Row) -> dict[str, object]:
     """The settings over the base of a row that is trained or imitates, or of a team's start.
 
-    What imitates samples nothing, so that the budget of all rows is none of its settings. A played
-    row's settings are those of its evaluation.
+    What imitates samples nothing, so that method and budget of all rows are none of its settings. A
+    played row's settings are those of its evaluation. A row's own come last, and so win.
     """
-    if isinstance(row, Played):
-        return dict(row.settings)
-    if isinstance(row, Untrained):
-        return {**settings_of(comparison, comparison.row(row.team)), **row.settings}
-    shared = dict(comparison.settings)
-    if isinstance(row, Imitating):
-        shared.pop("run.max_sampled_tokens", None)
-    return {**shared, **row.settings}
+    match row:
+        case Played():
+            shared: Settings = {}
+        case Untrained():
+            shared = settings_of(comparison, comparison.row(row.team))
+        case Trained():
+            shared = comparison.settings
+        case Imitating():
+            others = ("run.max_sampled_tokens", "algorithm.method")
+            shared = {k: v for k, v in comparison.settings.items() if k not in others}
+    return {**{k: v for k, v in shared.items() if k not in row.settings}, **row.settings}

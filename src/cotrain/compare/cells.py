@@ -27,7 +27,9 @@ from cotrain.compare.base import (
     settings_of,
 )
 from cotrain.runs.checkpoint_folder import complete_checkpoints
+from cotrain.runs.durable import RunFolderError
 from cotrain.runs.layout import CONFIG
+from cotrain.runs.metrics import EVALUATIONS
 from cotrain.runs.rows import Row as Figures
 from cotrain.runs.rows import read_document
 from cotrain.runs.store import RunFolder
@@ -83,7 +85,10 @@ class CellFolder:
         Raises RunFolderError for one that cannot be read.
         """
         if is_evaluated(cell.row):
-            return read_document(self.result(cell))
+            found = read_document(self.result(cell))
+            if not found.keys() >= EVALUATIONS.keys():
+                raise RunFolderError(f"{self.result(cell)} is no whole evaluation row: remove it")
+            return found
         rows = tested(RunFolder(self.run_dir(_trained_name(cell.row), cell.seed)))
         return rows[0] if isinstance(cell.row, Untrained) else rows[-1]
 
@@ -94,7 +99,7 @@ class CellFolder:
         folder = self.run_dir(cell.row.name, cell.seed)
         run = ["--run-dir", str(folder)]
         if (folder / CONFIG).exists():
-            return [command, "--resume", *run]
+            return [command, "--resume", *more, *run]
         settings = assignments(self._settings(cell))
         return [command, self.comparison.base, *more, *settings, *run]
 
@@ -102,7 +107,8 @@ class CellFolder:
         """The settings of a trained or untrained row's cell over the base."""
         name = f"{self.comparison.name}-{cell.row.name}"
         fixed = {"run.seed": cell.seed, "run.name": name, "evaluation.baselines": []}
-        return {**settings_of(self.comparison, cell.row), **fixed}
+        own = settings_of(self.comparison, cell.row)
+        return {**{key: value for key, value in own.items() if key not in fixed}, **fixed}
 
     def _evaluation(self, row: Played, seed: int) -> list[str]:
         lineup = [

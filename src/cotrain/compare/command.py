@@ -17,7 +17,7 @@ from cotrain.compare.plot import can_plot, write_plots
 from cotrain.compare.running import Ended, run_cells
 from cotrain.compare.table import table_of
 from cotrain.config import DEFAULT_PRESET, load_config
-from cotrain.runs.durable import RunFolderRefusedError, write_whole
+from cotrain.runs.durable import RunFolderRefusedError, chosen, write_whole
 from cotrain.runs.lock import FolderLock
 from cotrain.runs.rows import read_document
 
@@ -53,7 +53,8 @@ def run_comparison(
 
     Raises RunFolderRefusedError where the folder holds another comparison, or is being written.
     """
-    path.mkdir(parents=True, exist_ok=True)
+    with chosen(path):
+        path.mkdir(parents=True, exist_ok=True)
     folder = CellFolder(path, comparison)
     with ExitStack() as stack:
         stack.callback(FolderLock(path).release)

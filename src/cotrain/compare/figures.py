@@ -26,6 +26,7 @@ class CellFigures:
     tokens_mean: float
     task_hash: str
     tokens_sampled: int = 0
+    tokens_budget: int | None = None
     tokens_trained: int = 0
     steps: int = 0
     optimizer_steps: int = 0
@@ -50,6 +51,11 @@ class RowFigures:
         solved = [float(cell.solved.count("1")) for cell in self.cells]
         tasks = max((len(cell.solved) for cell in self.cells), default=0)
         return success_figures(mean(solved) or 0.0, tasks)
+
+    @property
+    def below_budget(self) -> int:
+        """How many cells ended before their budget of sampled tokens was spent."""
+        return sum(cell.tokens_sampled < (cell.tokens_budget or 0) for cell in self.cells)
 
     def mean_of(self, name: str) -> float | None:
         """The mean of a figure over the cells."""
@@ -150,6 +156,7 @@ def _training(run: RunFolder) -> dict[str, Any]:
     ]
     return {
         "tokens_sampled": sampled[len(metrics)],
+        "tokens_budget": run.config()["run"]["max_sampled_tokens"],
         "tokens_trained": sum(row["tokens_trained"] for row in metrics),
         "steps": len(metrics),
         "optimizer_steps": sum(
@@ -160,7 +167,8 @@ def _training(run: RunFolder) -> dict[str, Any]:
         ),
         "train_seconds": sum(row["total_seconds"] for row in metrics),
         "curve": tuple(curve),
-        "alarms": sum(event["kind"] == "reward_hacking" for event in run.events()),
+        # A resume plays steps again, and events are never cut.
+        "alarms": len({e["message"] for e in run.events() if e["kind"] == "reward_hacking"}),
     }
 
 

@@ -35,7 +35,11 @@ class Difference:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the first row solves more, by the interval over (seed, task).
+        """Whether the first row solves more: both intervals lie on one side of 0.
+
+        Seeds that meet the same hard tasks are no independent draws, so that the interval over
+        (seed, task) alone would decide too often: with three seeds and rows that differ by task, 13
+        of 100 times where there is no difference.
 
         >>> paired_difference(["1" * 50], ["1" * 40 + "0" * 10]).verdict
         'holds'
@@ -44,9 +48,9 @@ class Difference:
         """
         if self.discordant < MIN_DISCORDANT:
             return "not decided"
-        if self.low > 0:
+        if min(self.low, self.task_low) > 0:
             return "holds"
-        return "does not hold" if self.high < 0 else "not decided"
+        return "does not hold" if max(self.high, self.task_high) < 0 else "not decided"
 
 
 def paired_difference(better: Sequence[str], than: Sequence[str], seed: int = 0) -> Difference:

@@ -32,7 +32,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Annotated, Any, TypeAlias, cast
 
 from pydantic import Field, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
@@ -54,6 +54,9 @@ from cotrain.config.values import AtLeastOne, Name, Section, Text
 
 KINDS = ("train", "imitate", "untrained", "play")
 SWAP = re.compile("([^=]+)=([^=]+)")
+NO_NAME = re.compile(r"^[^A-Za-z0-9_]|[^A-Za-z0-9_-]")
+RowName: TypeAlias = Annotated[Name, Field(max_length=100)]
+"""Rows name folders."""
 
 
 class RowTable(Section):
@@ -72,7 +75,7 @@ class TransferTable(Section):
     """`[transfer]`."""
 
     rows: list[Text]
-    to: Mapping[Name, Mapping[str, JsonValue]]
+    to: Mapping[RowName, Mapping[str, JsonValue]]
 
 
 class ClaimTable(Section):
@@ -89,7 +92,7 @@ class ComparisonTable(Section):
     base: Text
     seeds: AtLeastOne = 3
     settings: Mapping[str, JsonValue] = {}
-    rows: Mapping[Name, RowTable] = Field(min_length=1)
+    rows: Mapping[RowName, RowTable] = Field(min_length=1)
     transfer: TransferTable | None = None
     claims: tuple[ClaimTable, ...] = Field(default=(), strict=False)
 
@@ -103,7 +106,8 @@ TABLES: Mapping[str, type[Section]] = MappingProxyType(
 def load_comparison(source: str | Path) -> Comparison | None:
     """The comparison of a file or of a shipped name; None for what is none, such as a preset.
 
-    A TOML file with a table `rows` is a comparison. Raises ConfigurationError with every fault.
+    A TOML file with `rows` or `base` is a comparison; it is called after the file. Raises
+    ConfigurationError with every fault.
 
     >>> comparison = load_comparison("plan_path_methods")
     >>> comparison.base, comparison.num_seeds
@@ -112,9 +116,9 @@ def load_comparison(source: str | Path) -> Comparison | None:
     True
     """
     values = _values(source)
-    if values is None or "rows" not in values:
+    if values is None or not {"rows", "base"} & values.keys():
         return None
-    return _comparison(Path(source).stem, values)
+    return _comparison(NO_NAME.sub("_", Path(source).stem), values)
 
 
 def shipped_comparisons() -> dict[str, str]:
@@ -158,7 +162,10 @@ def _fault(detail: ErrorDetails) -> Fault:
     """One fault of the file's form, with the keys that are known where it has another."""
     where = [str(part) for part in detail["loc"]]
     if where[-1] == "[key]":
-        allowed = "the name must consist of letters, digits, _ and -, and not start with -"
+        allowed = (
+            "the name must consist of letters, digits, _ and -, not start with -, and have at most "
+            "100 characters"
+        )
         return Fault(".".join(where[:-1]), "", allowed)
     if detail["type"] != "extra_forbidden":
         return Fault(".".join(where), show(detail["input"]), detail["msg"].lower())
@@ -225,12 +232,20 @@ def refuse_unknown_rows(comparison: Comparison) -> None:
                 faults.append(Fault(f"rows.{row.name}", show(name), allowed, nearest(name, before)))
         if isinstance(row, Trained | Imitating):
             before.append(row.name)
-    names = [row.name for row in comparison.rows]
-    for claim in comparison.claims:
-        named = (claim.better, claim.than)
-        faults += [_no_row("claims", name, names) for name in named if name not in names]
+    faults += _claim_faults(comparison)
     if faults:
         raise ConfigurationError(faults)
+
+
+def _claim_faults(comparison: Comparison) -> Iterator[Fault]:
+    names = [row.name for row in comparison.rows]
+    for claim in comparison.claims:
+        for name in (claim.better, claim.than):
+            if name not in names:
+                yield _no_row("claims", name, names)
+        if claim.better == claim.than:
+            allowed = "must name two rows: none solves more than itself"
+            yield Fault("claims", show(claim.better), allowed)
 
 
 def _no_row(key: str, name: str, known: Sequence[str]) -> Fault:

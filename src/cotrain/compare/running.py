@@ -9,10 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 from cotrain.compare.base import Cell, is_evaluated, needs
 from cotrain.compare.cells import CellFolder
+from cotrain.runs.durable import reported
+from cotrain.runs.lock import is_being_written
 from cotrain.runs.manifest import available_cpus
 
 POLL_SECONDS = 0.2
@@ -59,11 +62,11 @@ def run_cells(
                 if not running:
                     return failed
                 found = wait(running, None, FIRST_COMPLETED)
-            except KeyboardInterrupt:
+                running = found.not_done
+                ended = [future.result() for future in found.done]
+            except BaseException:  # what runs saves, and a second time stops
                 children.interrupt()
                 raise
-            running = found.not_done
-            ended = [future.result() for future in found.done]
             for one in ended:
                 show(one)
             failed += [one for one in ended if not (one.done or one.stopped)]
@@ -100,6 +103,11 @@ class Children:
         self._processes.discard(process)
         return process.returncode
 
+    def wait_for_writer(self, run_dir: Path) -> None:
+        """Waits while a process writes this run: one whose comparison was killed still saves."""
+        while is_being_written(run_dir) and not self._stop():
+            time.sleep(POLL_SECONDS)
+
     def were_stopped(self) -> bool:
         """Whether a stop was asked for."""
         return self._stop()
@@ -114,19 +122,21 @@ def _run_cell(folder: CellFolder, cell: Cell, children: Children) -> Ended:
     """Runs the command of one cell to its end; what it prints is its result or nothing."""
     words, log, began = folder.command(cell), folder.log(cell), time.monotonic()
     assert words is not None
-    log.parent.mkdir(parents=True, exist_ok=True)
     partial = log.with_suffix(".partial")
+    with reported(log):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        partial.touch()
     with log.open("ab") as errors, partial.open("wb") as printed:
         errors.write(f"$ cotrain {shlex.join(words)}\n".encode())
         errors.flush()
+        children.wait_for_writer(folder.run_dir(cell.row.name, cell.seed))
         code = children.run(words, printed, errors)
     if code == 0 and is_evaluated(cell.row):
         partial.replace(folder.result(cell))
     else:
         partial.unlink()
     done = code == 0 and folder.is_done(cell)
-    saved = code == 0 or (is_evaluated(cell.row) and code in INTERRUPTED)
-    stopped = not done and saved and children.were_stopped()
+    stopped = not done and code in (0, *INTERRUPTED) and children.were_stopped()
     return Ended(cell, code, time.monotonic() - began, done, stopped)
 
 

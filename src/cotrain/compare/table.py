@@ -23,13 +23,13 @@ CLAIM_HEADINGS = ("claim", "difference", "95 % interval", "over tasks", "each se
 
 
 def table_of(findings: Findings) -> str:
-    """All tables: rows, transfer matrix, claims, alarms."""
+    """All tables: rows, transfer matrix, claims, and what is to be said of rows."""
     rows = [_cells_of(row) for row in findings.rows if not is_elsewhere(row.row)]
     tables = [[HEADINGS, *rows], _transfer(findings)]
     if findings.claims:
         tables.append([CLAIM_HEADINGS, *map(_claim_cells, findings.claims)])
     parts = [_aligned(table) for table in tables if table]
-    return "\n\n".join([*parts, *_alarms(findings)])
+    return "\n\n".join([*parts, *_remarks(findings)])
 
 
 def _cells_of(figures: RowFigures) -> tuple[str, ...]:
@@ -67,8 +67,13 @@ def _claim_cells(figures: ClaimFigures) -> tuple[str, ...]:
     )
 
 
-def _alarms(findings: Findings) -> Iterator[str]:
+def _remarks(findings: Findings) -> Iterator[str]:
     for row in findings.rows:
+        if row.below_budget:
+            yield (
+                f"{row.row.name}: {row.below_budget} of {len(row.cells)} cells ended before their "
+                "budget of tokens was spent (run.steps)"
+            )
         alarms = sum(cell.alarms for cell in row.cells)
         if alarms:
             yield f"{row.row.name}: {alarms} events reward_hacking; see events.jsonl of its runs"

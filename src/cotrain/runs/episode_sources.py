@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cotrain.core.episode import Episode
-from cotrain.runs.durable import RunFolderRefusedError, reported
+from cotrain.runs.durable import RunFolderError, RunFolderRefusedError, reported
 from cotrain.runs.episode_file import read_episodes
 from cotrain.runs.layout import CONFIG
 from cotrain.runs.store import RunFolder
+
+MAX_ID = 2**31
 
 
 def episode_files(source: str | Path) -> list[Path]:
@@ -29,10 +31,34 @@ def episode_files(source: str | Path) -> list[Path]:
 
 
 def episodes_in(source: str | Path) -> Iterator[Episode]:
-    """Every episode of a source, one at a time. Raises RunFolderError for what cannot be read."""
+    """Every episode of a source, one at a time.
+
+    Raises RunFolderError for what cannot be read, and for replies that cannot be imitated.
+    """
     for file in episode_files(source):
-        for stored in read_episodes(file):
+        for number, stored in enumerate(read_episodes(file), start=1):
+            if fault := _fault(stored.episode):
+                raise RunFolderError(f"{file}: episode {number} cannot be imitated: {fault}")
             yield stored.episode
+
+
+def _fault(episode: Episode) -> str:
+    """What is wrong with the replies of an episode that another program may have written."""
+    if not isinstance(episode.success, bool):
+        return f"success is {episode.success!r}; it must be true or false"
+    for group in episode.groups():
+        followed, number = group.followed, len(group.candidates)
+        if followed is not None and not (isinstance(followed, int) and 0 <= followed < number):
+            return (
+                f"followed is {followed!r}; it must be an index into {number} candidates, or null"
+            )
+        texts = (group.role, group.key.agent, *(c.reply.text for c in group.candidates))
+        if not all(isinstance(text, str) for text in texts):
+            return "role, agent and the text of a reply must be text"
+        ids = (*group.prompt_ids, *(i for c in group.candidates for i in c.reply.token_ids))
+        if not all(type(one) is int and 0 <= one < MAX_ID for one in ids):
+            return f"token ids must be integers from 0 to {MAX_ID - 1}"
+    return ""
 
 
 def hash_of(source: str | Path) -> str:

@@ -8,6 +8,18 @@ from cotrain.runs.durable import RunFolderRefusedError, chosen
 from cotrain.runs.layout import LOCK
 
 
+def is_being_written(folder: Path) -> bool:
+    """Whether a process holds the lock of this folder now."""
+    try:
+        with (folder / LOCK).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # what cannot be opened is said by whoever wants to write there
+        return False
+    return False
+
+
 class FolderLock:
     """Held from construction to `release`.
 
