@@ -44,21 +44,25 @@ def episodes_in(source: str | Path) -> Iterator[Episode]:
 
 def _fault(episode: Episode) -> str:
     """What is wrong with the replies of an episode that another program may have written."""
-    if not isinstance(episode.success, bool):
+    if not _is(episode.success, bool):
         return f"success is {episode.success!r}; it must be true or false"
     for group in episode.groups():
         followed, number = group.followed, len(group.candidates)
-        if followed is not None and not (isinstance(followed, int) and 0 <= followed < number):
+        if followed is not None and not (_is(followed, int) and 0 <= followed < number):
             return (
                 f"followed is {followed!r}; it must be an index into {number} candidates, or null"
             )
         texts = (group.role, group.key.agent, *(c.reply.text for c in group.candidates))
-        if not all(isinstance(text, str) for text in texts):
+        if not all(_is(text, str) for text in texts):
             return "role, agent and the text of a reply must be text"
         ids = (*group.prompt_ids, *(i for c in group.candidates for i in c.reply.token_ids))
-        if not all(type(one) is int and 0 <= one < MAX_ID for one in ids):
+        if not all(_is(one, int) and 0 <= one < MAX_ID for one in ids):
             return f"token ids must be integers from 0 to {MAX_ID - 1}"
     return ""
+
+
+def _is(value: object, kind: type) -> bool:
+    return isinstance(value, kind)
 
 
 def hash_of(source: str | Path) -> str:
