@@ -105,6 +105,16 @@ def test_a_cell_that_ended_before_its_budget_is_named() -> None:
     assert "a: 1 of 2 cells ended before their budget of tokens was spent" in text
 
 
+def test_a_verdict_that_shared_tasks_take_back_says_so() -> None:
+    rows = {"a": "1" * 11 + "0" * 4 + "1" * 85, "b": "0" * 11 + "1" * 4 + "1" * 85}
+    a, b = (
+        RowFigures(Trained(name, {}), tuple(cell(seed, solved) for seed in range(3)))
+        for name, solved in rows.items()
+    )
+    text = table_of(findings(a, b, claims=[CLAIM]))
+    assert text.endswith("holds (over tasks: not decided)")
+
+
 def test_alarms_are_shown() -> None:
     row = RowFigures(Trained("a", {}), (cell(0, "1", alarms=1), cell(1, "1", alarms=2)))
     assert "a: 3 events reward_hacking" in table_of(findings(row))

@@ -186,5 +186,8 @@ def _claim_document(figures: ClaimFigures) -> dict[str, Any]:
         "seeds": figures.seeds,
         "difference": difference,
         "verdict": figures.verdict,
+        "verdict_over_tasks": (
+            figures.verdict if figures.difference is None else figures.difference.verdict_over_tasks
+        ),
         "why_not": figures.why_not,
     }

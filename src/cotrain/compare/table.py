@@ -57,13 +57,14 @@ def _claim_cells(figures: ClaimFigures) -> tuple[str, ...]:
     found = figures.difference
     if found is None:
         return (figures.claim.says, "-", "-", "-", "-", f"no figures: {figures.why_not}")
+    over_tasks = found.verdict_over_tasks
     return (
         figures.claim.says,
         f"{found.mean:+.3f}",
         f"{found.low:+.3f} to {found.high:+.3f}",
         f"{found.task_low:+.3f} to {found.task_high:+.3f}",
         " ".join(f"{mean:+.3f}" for mean in found.by_seed),
-        found.verdict,
+        found.verdict + (f" (over tasks: {over_tasks})" if over_tasks != found.verdict else ""),
     )
 
 
