@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cotrain.compare.command import comparison_of
 from cotrain.config import load_config
 
 ROOT = Path(__file__).parent.parent
@@ -103,8 +104,14 @@ def test_every_preset_is_a_configuration(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").rglob("*.toml")), ids=name_of)
-def test_every_example_is_a_configuration(path: Path) -> None:
-    assert load_config(path).run.steps >= 1
+def test_every_example_is_a_configuration_or_a_comparison(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)  # a comparison names its base from here
+    if path.stem == "compare":
+        assert comparison_of(str(path), [], None).claims
+    else:
+        assert load_config(path).run.steps >= 1
 
 
 @pytest.mark.parametrize("module", UNTIL_HERE_WITHOUT_TORCH)

@@ -3,7 +3,7 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from cotrain.cli.failures import FAILED, explained, stop
 from cotrain.cli.interrupts import StopRequest
 from cotrain.cli.options import AsJson, print_json
 from cotrain.compare.running import Ended
+
+if TYPE_CHECKING:
+    from cotrain.compare.cells import CellFolder
 
 HOW_TO_GO_ON = "The same command goes on with it."
 
@@ -48,12 +51,7 @@ def compare(
         comparison = command.comparison_of(config, chosen, seeds)
         path = run_dir or Path("runs") / comparison.name
         if dry_run:
-            folder = CellFolder(path, comparison)
-            commands = [words for cell in comparison.cells() if (words := folder.command(cell))]
-            if as_json:
-                print_json({"commands": [["cotrain", *words] for words in commands]})
-            else:
-                print("\n".join(shlex.join(["cotrain", *words]) for words in commands))
+            _print_commands(CellFolder(path, comparison), as_json)
             return
         request = StopRequest()
         request.install()
@@ -70,6 +68,15 @@ def compare(
             stop(f"The run failed: {names}. The logs are in {path}/cells.", FAILED)
         if request():
             print(f"Stopped. {HOW_TO_GO_ON}", file=sys.stderr)
+
+
+def _print_commands(folder: "CellFolder", as_json: bool) -> None:
+    cells = folder.comparison.cells()
+    commands = [["cotrain", *words] for cell in cells if (words := folder.command(cell))]
+    if as_json:
+        print_json({"commands": commands})
+    else:
+        print("\n".join(map(shlex.join, commands)))
 
 
 def _show(ended: Ended) -> None:
