@@ -13,6 +13,7 @@ import pytest
 from tests.cli.commands import call
 from tests.cli.conftest import SETTINGS
 
+from cotrain import config
 from cotrain.runs.store import RunFolder
 
 ROWS = """
@@ -93,13 +94,14 @@ def test_a_base_that_says_something_else_now_is_another_comparison(
     tmp_path: Path, write: Callable[..., Path]
 ) -> None:
     base = tmp_path / "base.toml"
-    base.write_text("[run]\nsteps = 1\n", "utf-8")
+    preset = (Path(config.__file__).parent / "presets" / "plan_path_tiny.toml").read_text("utf-8")
+    base.write_text(preset, "utf-8")
     rows = write("[rows.a]\ntrain = {}\n")
     rows.write_text(rows.read_text().replace('"plan_path_tiny"', f'"{base}"'), "utf-8")
     folder = tmp_path / "comparison"
     done = call("compare", rows, "--run-dir", folder)
     assert done.code == 0, done.stderr
-    base.write_text("[run]\nsteps = 1\n[evaluation]\nseed = 9\n", "utf-8")
+    base.write_text(preset.replace("[evaluation]\n", "[evaluation]\nseed = 9\n"), "utf-8")
     refused = call("compare", rows, "--run-dir", folder)
     assert refused.code == 2
     assert f"differs in what {base} says" in refused.stderr
