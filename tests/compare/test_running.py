@@ -61,6 +61,16 @@ def test_a_result_that_is_no_evaluation_row_is_named(tmp_path: Path, text: str) 
         folder.evaluation(cell)
 
 
+def test_a_damaged_result_is_named_before_any_cell_runs(tmp_path: Path) -> None:
+    folder = CellFolder(tmp_path, comparison())
+    trained, start = folder.comparison.cells()
+    folder.result(start).parent.mkdir(parents=True)
+    folder.result(start).write_text("{")
+    with pytest.raises(RunFolderError, match=r"start/seed_0\.json"):
+        run_comparison(comparison(), tmp_path, 1, never, print)
+    assert not folder.has_begun(trained.row.name)
+
+
 @pytest.mark.parametrize("text", ["", "[1]", "nothing"])
 def test_a_damaged_comparison_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "comparison.json").write_text(text)

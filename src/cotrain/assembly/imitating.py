@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from cotrain.assembly.casting import reply_limit
+from cotrain.assembly.experience import Experience
 from cotrain.assembly.policies import Policies
 from cotrain.assembly.policy_plans import policy_of_role, trainable_roles, trained_roles
-from cotrain.assembly.practice import Practice
 from cotrain.config import (
     IMITATION,
     SCRIPTED_PREFIX,
@@ -45,7 +45,7 @@ KEY = "imitation.episodes"
 
 
 @dataclass(frozen=True, slots=True)
-class ImitationLessons:
+class DemonstrationData:
     """The episodes that a run imitates, as they are stored, with the hashes of their sources."""
 
     episodes: Sequence[Episode]
@@ -56,9 +56,9 @@ class ImitationLessons:
         """The configuration with the hashes in place."""
         return with_overrides(config, {"imitation.sha256": list(self.hashes)})
 
-    def practice(
+    def experience(
         self, config: Config, environment: Environment[Any], policies: Policies
-    ) -> Practice:
+    ) -> Experience:
         """The demonstrations in the ids of these policies.
 
         Raises ConfigurationError when all are longer than the policies may read or write.
@@ -86,14 +86,14 @@ class ImitationLessons:
         source = Demonstrations(
             found.episodes, config.sampling.tasks_per_step, seed=config.run.seed
         )
-        return Practice(
+        return Experience(
             source=lambda engine: source,
             credit=ImitationCredit(learners_of, cut_replies),
             notes=(*self.notes, *_notes_of_encoding(found)),
         )
 
 
-def lessons_to_imitate(config: Config, environment: Environment[Any]) -> ImitationLessons:
+def demonstrations_of(config: Config, environment: Environment[Any]) -> DemonstrationData:
     """The kept episodes of the sources that a configuration names.
 
     Raises ConfigurationError for sources that are not there, have changed, are of another game or
@@ -114,7 +114,7 @@ def lessons_to_imitate(config: Config, environment: Environment[Any]) -> Imitati
         raise _refused(config, f"hold no solved training episode: {_told(counts)}")
     _refuse_other_roles(config, environment, kept)
     notes = _notes_of_choice(config, environment, counts, len(kept))
-    return ImitationLessons(kept, hashes, tuple(notes))
+    return DemonstrationData(kept, hashes, tuple(notes))
 
 
 def imitating(

@@ -13,10 +13,10 @@ from cotrain.assembly.casting import method_of
 from cotrain.assembly.engines import engine_of
 from cotrain.assembly.environments import build_environment
 from cotrain.assembly.evaluating import baselines_of, check_baselines, contender_of
-from cotrain.assembly.imitating import lessons_to_imitate
+from cotrain.assembly.experience import Experience, OnPolicyData, TrainingData
+from cotrain.assembly.imitating import demonstrations_of
 from cotrain.assembly.policies import Policies, SavedWeights, build_policies
 from cotrain.assembly.policy_plans import refuse_nothing_to_train, refuse_unfit_starts
-from cotrain.assembly.practice import Lessons, Practice, SampledLessons
 from cotrain.assembly.resolving import resolved
 from cotrain.assembly.resuming import Continuation
 from cotrain.assembly.services import SERVICES, sandbox_kind, sandbox_notes
@@ -73,15 +73,15 @@ def start_run(config: Config, path: Path, stop: Callable[[], bool]) -> Run:
     environment = build_environment(config)
     SERVICES.refuse_unfit(config, environment)
     refuse_nothing_to_train(config, environment)
-    lessons = lessons_of(config, environment)
+    data = data_of(config, environment)
     refuse_unfit_starts(config, environment)
     check_baselines(config)
-    config = resolved(lessons.pinned(config), environment)
+    config = resolved(data.pinned(config), environment)
     policies = build_policies(config, environment)
-    practice = lessons.practice(config, environment, policies)
+    experience = data.experience(config, environment, policies)
     manifest = _manifest(config, environment)
     with RunStore.create(path, config.model_dump(mode="json"), manifest) as store:
-        return _play(store, config, environment, policies, practice, Progress(), (), stop)
+        return _play(store, config, environment, policies, experience, Progress(), (), stop)
 
 
 def resume_run(continuation: Continuation, store: RunStore, stop: Callable[[], bool]) -> Run:
@@ -97,8 +97,8 @@ def resume_run(continuation: Continuation, store: RunStore, stop: Callable[[], b
     environment = build_environment(config)
     SERVICES.refuse_unfit(config, environment)
     _refuse_other_tasks(store, config, environment)
-    lessons = lessons_of(config, environment)
-    config = resolved(lessons.pinned(config), environment)
+    data = data_of(config, environment)
+    config = resolved(data.pinned(config), environment)
     events = [("checkpoint", warning) for warning in latest.warnings]
     if latest.checkpoint is None:
         continuation.refuse_other_bases()
@@ -110,21 +110,21 @@ def resume_run(continuation: Continuation, store: RunStore, stop: Callable[[], b
         policies, progress = _restored(config, environment, latest.checkpoint.path)
         store.cut_to(progress.step)
         events.append(("resume", f"from {layout.CHECKPOINTS}/{latest.checkpoint.path.name}"))
-    practice = lessons.practice(config, environment, policies)
+    experience = data.experience(config, environment, policies)
     continuation.store_changes(store)
-    return _play(store, config, environment, policies, practice, progress, events, stop)
+    return _play(store, config, environment, policies, experience, progress, events, stop)
 
 
-def lessons_of(config: Config, environment: Environment[Any]) -> Lessons:
+def data_of(config: Config, environment: Environment[Any]) -> TrainingData:
     """What the run learns from. Raises ConfigurationError where there is nothing to learn from."""
     if config.algorithm.method == IMITATION:
-        return lessons_to_imitate(config, environment)
+        return demonstrations_of(config, environment)
     method = method_of(config, environment)
     named = config.imitation.episodes
     if named:
         allowed = f"must not be set with algorithm.method = {show(config.algorithm.method)}"
         raise ConfigurationError([Fault("imitation.episodes", show(named), allowed)])
-    return SampledLessons(method)
+    return OnPolicyData(method)
 
 
 def _restored(
@@ -151,7 +151,7 @@ def _play(
     config: Config,
     environment: Environment[Any],
     policies: Policies,
-    practice: Practice,
+    experience: Experience,
     progress: Progress,
     events: Sequence[tuple[str, str]],
     stop: Callable[[], bool],
@@ -164,12 +164,12 @@ def _play(
             logger.event("run", f"its folder is {store.path}")
         engine = stack.enter_context(closing(engine_of(config, environment)))
         recorder = _recorder(store, config, engine, policies, loggers)
-        notes = [*policies.notes, *sandbox_notes(config, environment), *practice.notes]
+        notes = [*policies.notes, *sandbox_notes(config, environment), *experience.notes]
         for kind, message in (*events, *(("note", note) for note in notes)):
             recorder.event(kind, message)
         trainer = Trainer(
-            source=practice.source(engine),
-            credit=practice.credit,
+            source=experience.source(engine),
+            credit=experience.credit,
             learners=policies.learners,
             recorder=recorder,
             horizon=horizon_of(config),

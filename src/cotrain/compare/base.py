@@ -94,13 +94,13 @@ def is_evaluated(row: Row) -> bool:
             return False
 
 
-def is_elsewhere(row: Row) -> bool:
-    """Whether a row stands in the transfer matrix instead of the table.
+def place_of(row: Row) -> Place | None:
+    """Where a row stands in the transfer matrix; None for a row of the table.
 
-    >>> is_elsewhere(Played("b", "a", place=Place("a", "7x7"))), is_elsewhere(Trained("a", {}))
-    (True, False)
+    >>> place_of(Played("b", "a", place=Place("a", "7x7")))
+    Place(row='a', column='7x7')
     """
-    return isinstance(row, Played | Untrained) and row.place is not None
+    return row.place if isinstance(row, Played | Untrained) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +139,14 @@ class Comparison:
     def row(self, name: str) -> Row:
         """The row of this name; raises KeyError without one."""
         return {row.name: row for row in self.rows}[name]
+
+
+def fixed_settings(name: str | None, seed: int | None) -> dict[str, object]:
+    """What a comparison itself sets in each cell; None stands for what every cell has its own of.
+
+    A row may set these keys to nothing else.
+    """
+    return {"run.seed": seed, "run.name": name, "evaluation.baselines": []}
 
 
 def settings_of(comparison: Comparison, row: Row) -> dict[str, object]:

@@ -23,6 +23,7 @@ from cotrain.compare.base import (
     Settings,
     Trained,
     Untrained,
+    fixed_settings,
     is_evaluated,
     settings_of,
 )
@@ -105,8 +106,7 @@ class CellFolder:
 
     def _settings(self, cell: Cell) -> dict[str, object]:
         """The settings of a trained or untrained row's cell over the base."""
-        name = f"{self.comparison.name}-{cell.row.name}"
-        fixed = {"run.seed": cell.seed, "run.name": name, "evaluation.baselines": []}
+        fixed = fixed_settings(f"{self.comparison.name}-{cell.row.name}", cell.seed)
         own = settings_of(self.comparison, cell.row)
         return {**{key: value for key, value in own.items() if key not in fixed}, **fixed}
 

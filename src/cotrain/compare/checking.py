@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from types import MappingProxyType
 
 from cotrain.compare.base import (
     Comparison,
@@ -12,6 +11,7 @@ from cotrain.compare.base import (
     Settings,
     Trained,
     Untrained,
+    fixed_settings,
     settings_of,
 )
 from cotrain.config import (
@@ -26,11 +26,6 @@ from cotrain.config import (
     show,
 )
 from cotrain.environments.registry import make_environment
-
-SET_BY_THE_COMPARISON: Settings = MappingProxyType(
-    {"run.seed": None, "run.name": None, "evaluation.baselines": []}
-)
-"""Keys that no row may set, but to the one value that all cells have."""
 
 
 def refuse_unfit_rows(comparison: Comparison) -> None:
@@ -84,7 +79,7 @@ def _config_of(comparison: Comparison, row: Row) -> Config:
 
 
 def _set_elsewhere(settings: Settings) -> Iterator[Fault]:
-    for key, value in SET_BY_THE_COMPARISON.items():
+    for key, value in fixed_settings(None, None).items():
         if settings.get(key, value) != value:
             yield Fault(key, show(settings[key]), "must be left out: the comparison sets it")
 

@@ -59,6 +59,7 @@ def run_comparison(
     with ExitStack() as stack:
         stack.callback(FolderLock(path).release)
         _write(path / COMPARISON, _to_remember(folder))
+        findings_of(folder)  # what cannot be read is said before hours are spent
         failed = run_cells(folder, jobs, stop, show)
         return write_findings(folder), failed
 

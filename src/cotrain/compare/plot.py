@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cotrain.compare.base import Trained, is_elsewhere
+from cotrain.compare.base import Trained, place_of
 from cotrain.compare.figures import Findings, RowFigures
 
 FORMATS = ("png", "svg")
@@ -20,7 +20,7 @@ def write_plots(findings: Findings, folder: Path) -> list[Path]:
     """Writes `success.png` and `success.svg` and returns their paths."""
     from matplotlib.figure import Figure  # noqa: PLC0415, an extra that may be missing
 
-    rows = [row for row in findings.rows if row.cells and not is_elsewhere(row.row)]
+    rows = [row for row in findings.rows if row.cells and place_of(row.row) is None]
     figure = Figure(figsize=(11, 0.42 * len(rows) + 2.2), layout="constrained")
     bars, curves = figure.subplots(1, 2)
     _draw_bars(bars, rows)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from cotrain.compare.base import Imitating, Place, Played, Trained, Untrained, is_elsewhere
+from cotrain.compare.base import Imitating, Place, Trained, place_of
 from cotrain.compare.figures import ClaimFigures, Findings, RowFigures
 
 HEADINGS = (
@@ -24,7 +24,7 @@ CLAIM_HEADINGS = ("claim", "difference", "95 % interval", "over tasks", "each se
 
 def table_of(findings: Findings) -> str:
     """All tables: rows, transfer matrix, claims, and what is to be said of rows."""
-    rows = [_cells_of(row) for row in findings.rows if not is_elsewhere(row.row)]
+    rows = [_cells_of(row) for row in findings.rows if place_of(row.row) is None]
     tables = [[HEADINGS, *rows], _transfer(findings)]
     if findings.claims:
         tables.append([CLAIM_HEADINGS, *map(_claim_cells, findings.claims)])
@@ -106,17 +106,13 @@ def _aligned(lines: Sequence[tuple[str, ...]]) -> str:
 
 def _transfer(findings: Findings) -> list[tuple[str, ...]]:
     """Teams by places; empty where no row is played elsewhere."""
-    played = {place: row for row in findings.rows if (place := _place(row)) is not None}
+    played = {place: row for row in findings.rows if (place := place_of(row.row)) is not None}
     columns = list(dict.fromkeys(place.column for place in played))
     lines = [("success on", *columns)]
     for row in dict.fromkeys(place.row for place in played):
         shown = (_with_interval(played.get(Place(row, column))) for column in columns)
         lines.append((row, *shown))
     return lines if played else []
-
-
-def _place(figures: RowFigures) -> Place | None:
-    return figures.row.place if isinstance(figures.row, Played | Untrained) else None
 
 
 def _with_interval(figures: RowFigures | None) -> str:

@@ -17,7 +17,7 @@ from cotrain.training.trainer import Credit, Credited
 
 
 @dataclass(frozen=True, slots=True)
-class Practice:
+class Experience:
     """Where a trainer's episodes come from, how they get credit, and what is to be said of it."""
 
     source: Callable[[Engine], EpisodeSource]
@@ -25,22 +25,22 @@ class Practice:
     notes: tuple[str, ...] = ()
 
 
-class Lessons(Protocol):
+class TrainingData(Protocol):
     """What a configuration asks to learn from, found before any model is loaded."""
 
     def pinned(self, config: Config) -> Config:
         """The configuration, with what was found in its place."""
         ...
 
-    def practice(
+    def experience(
         self, config: Config, environment: Environment[Any], policies: Policies
-    ) -> Practice:
-        """The practice of these policies."""
+    ) -> Experience:
+        """The experience of these policies."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class SampledLessons:
+class OnPolicyData:
     """Episodes that the run's own policies play."""
 
     method: Method
@@ -49,11 +49,11 @@ class SampledLessons:
         """The configuration as it is."""
         return config
 
-    def practice(
+    def experience(
         self, config: Config, environment: Environment[Any], policies: Policies
-    ) -> Practice:
+    ) -> Experience:
         """The method's episodes and groups, with the configuration's estimator."""
-        return Practice(
+        return Experience(
             source=lambda engine: training_episodes(config, engine, policies, self.method),
             credit=Credit(
                 self.method.groups,
