@@ -80,7 +80,7 @@ def test_rows_are_trained_and_played_and_what_is_done_is_kept(
     changed = write(**{"sampling.candidates": 3})
     refused = call("compare", changed, "--run-dir", folder)
     assert refused.code == 2
-    assert "differs in settings" in refused.stderr
+    assert "differs in settings.sampling.candidates (2 before, 3 now)" in refused.stderr
 
     some = call("compare", write(), "--run-dir", folder, "--methods", "a")
     assert some.code == 0, some.stderr

@@ -14,7 +14,7 @@ from cotrain.config import ConfigurationError, load_config
 WHOLE = """
 base = "plan_path_tiny"
 seeds = 2
-settings = { "run.max_sampled_tokens" = 1000 }
+settings = { "team.policies" = "model_per_role", "run.max_sampled_tokens" = 1000 }
 [rows.a]
 train = { "algorithm.method" = "team_grpo" }
 [rows.b]
@@ -24,6 +24,8 @@ untrained = "a"
 [rows.mixed]
 play = "a"
 policies = { planner = "b" }
+[rows.swapped]
+play = "a"
 swap = ["planner=proposer"]
 [transfer]
 rows = ["a", "start"]
@@ -49,7 +51,8 @@ def test_a_file_gives_its_rows_in_order_and_the_matrix_after_them(tmp_path: Path
         Trained("a", {"algorithm.method": "team_grpo"}),
         Imitating("b", "a", {}),
         Untrained("start", "a"),
-        Played("mixed", "a", {"planner": "b"}, (("planner", "proposer"),)),
+        Played("mixed", "a", {"planner": "b"}),
+        Played("swapped", "a", swaps=(("planner", "proposer"),)),
         Played(
             "a-on-larger",
             "a",
@@ -93,7 +96,7 @@ def test_chosen_rows_bring_what_they_need_and_the_claims_about_them(tmp_path: Pa
         ("[rows.b]", f"[rows.{'b' * 101}]", "have at most 100 characters"),
         ("[rows.", "[row.", "row = "),
         ('rows = ["a", "start"]', 'rows = ["z"]', '"z": must name a trained row'),
-        ("[transfer]", "[transfer", "mine.toml, line 15: not valid TOML"),
+        ("[transfer]", "[transfer", "mine.toml, line 17: not valid TOML"),
     ],
 )
 def test_a_fault_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -112,12 +115,27 @@ def test_a_row_whose_configuration_is_wrong_is_named_before_anything_runs(tmp_pa
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"planner=proposer"', '"planer=proposer"', 'row mixed: swap or policies = "planer"'),
+        (
+            'policies = { planner = "b" }',
+            'policies = { planner = "b" }\nswap = ["planner=proposer"]',
+            'row mixed: swap or policies = "planner": must be named once',
+        ),
+        ('"planner=proposer"', '"planer=proposer"', 'row swapped: swap or policies = "planer"'),
         ("{ planner =", "{ planer =", 'row mixed: swap or policies = "planer"'),
         (
             '{ "environment.options.size" = 8 }',
             '{ "environment.sise" = 8 }',
             "row a-on-larger: env",
+        ),
+        (
+            '{ "environment.options.size" = 8 }',
+            '{ "environment.options.siez" = 8 }',
+            "row a-on-larger: environment.options.siez = 8: unknown option",
+        ),
+        (
+            "= 1000 }",
+            '= 1000, "environment.options.siez" = 8 }',
+            "row a: environment.options.siez = 8: unknown option",
         ),
         ("= 1000 }", '= 1000, "logging.episodes" = "none" }', "row b: logging.episodes"),
         (
@@ -145,6 +163,12 @@ def test_a_comparison_is_called_after_its_file_as_runs_can_be(
     path = tmp_path / f"{file}.toml"
     path.write_text(WHOLE, "utf-8")
     assert comparison_of(str(path), [], None).name == name
+
+
+def test_a_swap_within_one_policy_is_refused(tmp_path: Path) -> None:
+    one_policy = WHOLE.replace('"model_per_role"', '"shared"')
+    with pytest.raises(ConfigurationError, match=r'swap = "planner=proposer": changes nothing'):
+        comparison_of(written(tmp_path, one_policy), [], None)
 
 
 def test_settings_of_a_place_win_over_those_of_the_team(tmp_path: Path) -> None:
@@ -201,6 +225,11 @@ def test_a_method_that_is_named_twice_is_one_row() -> None:
     comparison = comparison_of("plan_path_tiny", ["at_grpo", "at_grpo"], 1)
     assert [row.name for row in comparison.rows] == ["at_grpo"]
     assert comparison.claims == ()
+
+
+def test_a_method_without_a_name_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match='--methods = ""'):
+        comparison_of("plan_path_tiny", [""], None)
 
 
 def test_an_unknown_method_is_named_with_the_nearest() -> None:

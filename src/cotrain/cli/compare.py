@@ -47,7 +47,7 @@ def compare(
     from cotrain.compare.table import table_of
 
     with explained(str(run_dir or "")):
-        chosen = [name.strip() for name in (methods or "").split(",") if name.strip()]
+        chosen = [] if methods is None else [name.strip() for name in methods.split(",")]
         comparison = command.comparison_of(config, chosen, seeds)
         path = run_dir or Path("runs") / comparison.name
         if dry_run:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from cotrain.compare.base import (
     Comparison,
@@ -16,6 +17,7 @@ from cotrain.compare.base import (
 )
 from cotrain.config import (
     IMITATION,
+    SCRIPTED_PREFIX,
     TEAM_METHODS,
     Config,
     ConfigurationError,
@@ -25,7 +27,9 @@ from cotrain.config import (
     replaced,
     show,
 )
+from cotrain.environments.base import Environment
 from cotrain.environments.registry import make_environment
+from cotrain.environments.returned import RULE_FAULTS
 
 
 def refuse_unfit_rows(comparison: Comparison) -> None:
@@ -47,6 +51,7 @@ def refuse_unfit_rows(comparison: Comparison) -> None:
 def _faults(comparison: Comparison, row: Row) -> Iterator[Fault]:
     yield from _set_elsewhere(row.settings)
     config = _config_of(comparison, row)
+    environment = _environment_of(config)
     match row:
         case Trained():
             if config.run.max_sampled_tokens is None:
@@ -60,7 +65,7 @@ def _faults(comparison: Comparison, row: Row) -> Iterator[Fault]:
         case Untrained():
             pass
         case Played():
-            yield from _faults_of_lineup(config, row)
+            yield from _faults_of_lineup(config, environment, row)
 
 
 def _config_of(comparison: Comparison, row: Row) -> Config:
@@ -84,14 +89,33 @@ def _set_elsewhere(settings: Settings) -> Iterator[Fault]:
             yield Fault(key, show(settings[key]), "must be left out: the comparison sets it")
 
 
-def _faults_of_lineup(config: Config, row: Played) -> Iterator[Fault]:
-    """Roles of `swap` and `policies` that the team does not have."""
+def _environment_of(config: Config) -> Environment[Any]:
+    """The environment that a row's command will make. Raises ConfigurationError."""
+    try:
+        return make_environment(config.environment.name, config.environment.options)
+    except ConfigurationError:
+        raise
+    except RULE_FAULTS as error:
+        stopped = Fault("environment.name", show(config.environment.name), f"stopped by {error}")
+        raise ConfigurationError([stopped]) from error
+
+
+def _faults_of_lineup(
+    config: Config, environment: Environment[Any], row: Played
+) -> Iterator[Fault]:
+    """Roles of `swap` and `policies` that are not there or named twice; swaps in one policy."""
     named = [*(role for pair in row.swaps for role in pair), *row.policies]
     if not named or config.algorithm.method not in TEAM_METHODS:
         return
-    environment = make_environment(config.environment.name, config.environment.options)
     played = [role.name for role in environment.roles]
     for name in dict.fromkeys(named):
         if name not in played:
             allowed = f"no role that is played, allowed are {', '.join(played)}"
             yield Fault("swap or policies", show(name), allowed, nearest(name, played))
+        elif named.count(name) > 1:
+            yield Fault("swap or policies", show(name), "must be named once")
+    for pair in row.swaps:
+        scripts = [str(config.team.role(role).model).startswith(SCRIPTED_PREFIX) for role in pair]
+        if config.team.policies == "shared" and not any(scripts):
+            allowed = 'changes nothing with team.policies = "shared": one policy plays both roles'
+            yield Fault("swap", show("=".join(pair)), allowed)

@@ -16,7 +16,7 @@ from cotrain.compare.methods import METHODS, comparison_of_methods
 from cotrain.compare.plot import can_plot, write_plots
 from cotrain.compare.running import Ended, run_cells
 from cotrain.compare.table import table_of
-from cotrain.config import DEFAULT_PRESET, load_config
+from cotrain.config import DEFAULT_PRESET, load_config, show
 from cotrain.runs.durable import RunFolderRefusedError, chosen, write_whole
 from cotrain.runs.lock import FolderLock
 from cotrain.runs.rows import read_document
@@ -89,7 +89,8 @@ def _to_remember(folder: CellFolder) -> dict[str, Any]:
     before = read_document(file)
     rows = {row["name"]: row for row in now["rows"]}
     begun = [row for row in before.get("rows", ()) if folder.has_begun(row["name"])]
-    changed = [key for key in ("base", "settings") if before.get(key) != now[key]]
+    changed = [key for key in ("base",) if before.get(key) != now[key]]
+    changed += _changed_settings(before.get("settings", {}), now["settings"])
     if before.get("content") != base and "base" not in changed:
         changed.append(f"what {now['base']} says")
     changed += [f"row {row['name']}" for row in begun if row != rows.get(row["name"], row)]
@@ -99,6 +100,14 @@ def _to_remember(folder: CellFolder) -> dict[str, Any]:
             "another folder with --run-dir, or bring back what it began with"
         )
     return {**now, "rows": [*now["rows"], *(row for row in begun if row["name"] not in rows)]}
+
+
+def _changed_settings(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    return [
+        f"settings.{key} ({show(before.get(key))} before, {show(now.get(key))} now)"
+        for key in dict.fromkeys((*before, *now))
+        if before.get(key) != now.get(key)
+    ]
 
 
 def _write(path: Path, values: object) -> None:
